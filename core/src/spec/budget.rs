@@ -57,6 +57,11 @@ impl BudgetLine {
         Self::implicit(Metric::share_of(of), Self::ALL_MEMORY)
     }
 
+    /// Whether it is an upper limit of `kind` whose breach fails the check.
+    fn fails_above(&self, kind: LineKind) -> bool {
+        self.kind == kind && self.bound == Bound::Max && self.level == Level::Fail
+    }
+
     /// A line that always holds, without being written.
     pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
         Self::on(metric.into(), limit.into())
@@ -111,7 +116,7 @@ mapping! {
     pub struct Budget named "Budget" {
         /// Those that are written in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then
         /// the implicit ones that no written line covers.
-        with lines: WrittenLines as Vec<BudgetLine>;
+        with lines: Vec<BudgetLine>;
         /// The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.
         plain certainty: Fraction as Fraction, or Self::DEFAULT_CERTAINTY;
         /// The level of a line that the base exceeds already. Default: warn.
@@ -146,20 +151,15 @@ impl Budget {
 
     /// The share of a memory that its strictest line which can fail the check allows.
     pub fn memory_allowed(&self, of: MemoryOf) -> Fraction {
-        let percent = self
-            .lines
-            .iter()
-            .filter(|line| line.kind == Metric::share_of(of).into() && line.bound == Bound::Max)
-            .filter(|line| line.level == Level::Fail)
-            .map(|line| line.limit.number)
-            .fold(BudgetLine::ALL_MEMORY.0, f64::min);
-        Percent(percent).as_fraction()
+        let share = Metric::share_of(of).into();
+        let limits = self.lines.iter().filter(|line| line.fails_above(share));
+        let limits = limits.map(|line| line.limit.number);
+        Percent(limits.fold(BudgetLine::ALL_MEMORY.0, f64::min)).as_fraction()
     }
 
     pub fn written(&self) -> impl Iterator<Item = &BudgetLine> {
-        self.lines
-            .iter()
-            .filter(|line| line.origin == LineOrigin::Written)
+        let lines = self.lines.iter();
+        lines.filter(|line| line.origin == LineOrigin::Written)
     }
 
     /// The written line of a kind, of which there is at most one.
@@ -172,18 +172,11 @@ impl Budget {
     pub fn renew_implicit_lines(&mut self, max_runtime: Option<Seconds>) {
         self.lines.retain(|line| line.origin == LineOrigin::Written);
         let time = max_runtime.map(|limit| BudgetLine::implicit(Metric::Time, limit));
-        for implicit in MemoryOf::ALL
-            .map(BudgetLine::all_of)
-            .into_iter()
-            .chain(time)
-        {
-            let is_covered = self.lines.iter().any(|line| {
-                line.kind == implicit.kind
-                    && line.bound == Bound::Max
-                    && line.level == Level::Fail
-                    && line.limit <= implicit.limit
-            });
-            if !is_covered {
+        let memory = MemoryOf::ALL.map(BudgetLine::all_of);
+        for implicit in memory.into_iter().chain(time) {
+            let covers =
+                |line: &BudgetLine| line.fails_above(implicit.kind) && line.limit <= implicit.limit;
+            if !self.lines.iter().any(covers) {
                 self.lines.push(implicit);
             }
         }
@@ -209,12 +202,8 @@ impl LineKind {
 
     /// A number with its unit, as an example of a limit from either side.
     fn example(self, number: &str) -> String {
-        let sign = if self.unit() == Unit::Percent {
-            "%"
-        } else {
-            ""
-        };
-        format!("{number}{sign}")
+        let sign = (self.unit() == Unit::Percent).then_some("%");
+        format!("{number}{}", sign.unwrap_or_default())
     }
 
     /// Reads a line in either form.
@@ -309,15 +298,7 @@ impl LineKind {
 }
 
 /// The lines that are written, in the order of [`LineKind::ALL`]; then those about what the script prints, in the order of the file.
-pub(super) struct WrittenLines(Vec<BudgetLine>);
-
-impl From<WrittenLines> for Vec<BudgetLine> {
-    fn from(WrittenLines(lines): WrittenLines) -> Self {
-        lines
-    }
-}
-
-impl Keys for WrittenLines {
+impl Keys for Vec<BudgetLine> {
     fn take(entries: &mut Entries<'_>, reader: &mut Reader<'_>) -> Self {
         let lines = LineKind::ALL.into_iter().filter_map(|kind| {
             let schema = move |definitions: &mut Definitions| {
@@ -326,13 +307,13 @@ impl Keys for WrittenLines {
             let read = |node: &Node, at: &At, reader: &mut Reader<'_>| kind.read(node, at, reader);
             entries.take_with(kind.fixed_key(), false, schema, reader, read)
         });
-        let mut lines: Vec<BudgetLine> = lines.collect();
+        let mut lines: Self = lines.collect();
         let doc = &[
             "Limits of what the script prints, by a name of `training.metrics`: of the median of the later half of a run's values.",
         ];
         let printed = entries.take::<Map<PrintedLine>>("metrics", false, doc, reader);
         lines.extend(printed.into_iter().flatten().map(|(_, line)| line));
-        Self(lines)
+        lines
     }
 }
 

@@ -193,8 +193,9 @@ impl Reader<'_> {
         }
         self.too_many(at, "channels", count, *limits::CHANNELS.end());
         for channel in &mut *channels {
-            if !self.is_written(&at.key(&channel.name).key("sample")) {
-                channel.sample = sampling.default_sample();
+            let is_written = self.is_written(&at.key(&channel.name).key("sample"));
+            if sampling == SampledBy::Script && !is_written {
+                channel.sample = ChannelSample::Whole;
             }
         }
         self.check_groups(at, channels);
@@ -258,19 +259,15 @@ impl Reader<'_> {
         let (what, most) = ("a content type", limits::CONTENT_TYPE);
         self.too_long(&at.key("content_type"), what, content_type, most);
         let is_unpiped = !is_here && *mode != InputMode::Pipe;
-        for (key, is_plain) in [
-            ("compression", channel.compression == Compression::None),
-            (
-                "record_wrapper",
-                channel.record_wrapper == RecordWrapper::None,
-            ),
-        ] {
+        let is_packed = channel.compression != Compression::None;
+        let is_wrapped = channel.record_wrapper != RecordWrapper::None;
+        for (key, is_used) in [("compression", is_packed), ("record_wrapper", is_wrapped)] {
             let at = at.key(key);
             if is_here {
                 self.no_effect(&at);
             }
             rules! { self, at;
-                refuse "" if is_unpiped && !is_plain =>
+                refuse "" if is_unpiped && is_used =>
                     "SageMaker unpacks and wraps what it pipes only",
                     "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
             }
@@ -343,12 +340,8 @@ impl Reader<'_> {
             self.check_group_names(&at, &channel.groups, &clusters);
         }
         let named: Vec<&String> = with_groups.iter().flat_map(|it| &it.groups).collect();
-        let unreached = clusters
-            .iter()
-            .flatten()
-            .collect::<BTreeSet<_>>()
-            .into_iter();
-        for group in unreached.filter(|group| !named.contains(group)) {
+        let all: BTreeSet<&String> = clusters.iter().flatten().collect();
+        for group in all.into_iter().filter(|group| !named.contains(group)) {
             let group = quoted(group);
             self.warn(at, format!("no channel names the instance group {group}, so its machines get no data; where they need some, add it to the `groups` of a channel"));
         }

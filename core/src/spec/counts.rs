@@ -4,7 +4,6 @@ use super::keys::List;
 use super::kind::{Count, Refined};
 use super::reader::{At, Reader};
 use super::{Job, Level, LineKind};
-use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 
 /// On how many machines canaries run, where the full run takes several.
@@ -55,10 +54,8 @@ impl Job {
     pub fn counts(&self) -> Vec<Option<CountsOf>> {
         let policy = self.counts_policy();
         let mut all: Vec<Option<CountsOf>> = Vec::new();
-        let configurations: Vec<&InstanceConfiguration> = [&self.instance]
-            .into_iter()
-            .chain(&self.alternatives)
-            .collect();
+        let configurations =
+            Vec::from_iter(std::iter::once(&self.instance).chain(&self.alternatives));
         for (place, configuration) in configurations.iter().enumerate() {
             let Some(kind) = configuration.single_type() else {
                 all.push(None);
@@ -76,12 +73,9 @@ impl Job {
                 CanaryCounts::AsTheFullRun => vec![count],
                 CanaryCounts::OneAndAll => vec![1, count],
                 CanaryCounts::Written(written) if place == 0 => written.clone(),
-                CanaryCounts::Written(written) => written
-                    .first()
-                    .copied()
-                    .into_iter()
-                    .chain([count])
-                    .collect(),
+                CanaryCounts::Written(written) => {
+                    written.iter().take(1).copied().chain([count]).collect()
+                }
             };
             let written = leader.map_or(written, |base| vec![base, count]);
             let base = written.first().map_or(count, |first| count.min(*first));

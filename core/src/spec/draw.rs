@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::keys::{List, mapping};
 use super::kind::{Text, words};
 use super::paths::path_problem;
-use super::reader::{At, Reader};
+use super::reader::{At, Reader, rules};
 use super::{Channel, ChannelSample};
 
 /// Each is held against every file of the channel, of which there may be millions.
@@ -124,23 +124,17 @@ impl Reader<'_> {
         let is_partner = matches!(channel.draw.rule, DrawRule::With(_));
         for key in ["always", "draw_with", "by", "order"] {
             let at = at.key(key);
-            let (message, help) = match channel.sample {
-                _ if !self.has(&at) => continue,
-                ChannelSample::Whole => (
-                    "nothing is drawn of this channel: every canary gets all of it",
-                    "remove the key, or `sample: false`",
-                ),
-                ChannelSample::Rows => (
+            let sample = Some(channel.sample).filter(|_| self.has(&at));
+            let is_of_partner = is_partner && matches!(key, "by" | "order");
+            rules! { self, at;
+                refuse "" if sample == Some(ChannelSample::Whole) =>
+                    "nothing is drawn of this channel: every canary gets all of it", "remove the key, or `sample: false`";
+                refuse "" if sample == Some(ChannelSample::Rows) =>
                     "rows of each file are drawn, not files",
-                    "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`",
-                ),
-                ChannelSample::Objects if is_partner && matches!(key, "by" | "order") => (
-                    "beside `draw_with` the other channel says which files are drawn",
-                    "write it on that channel",
-                ),
-                ChannelSample::Objects => continue,
-            };
-            self.refuse(&at, message, help);
+                    "remove the key; files that every canary gets whole belong on a channel of their own, with `sample: false`";
+                refuse "" if sample == Some(ChannelSample::Objects) && is_of_partner =>
+                    "beside `draw_with` the other channel says which files are drawn", "write it on that channel";
+            }
         }
         self.check_always(&at.key("always"), &channel.draw.always);
     }

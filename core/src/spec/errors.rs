@@ -224,11 +224,7 @@ impl Page {
         let used = gutter + 4 + at + 4;
         let label = wrap(label, self.width.saturating_sub(used).max(30));
         let pad = " ".repeat(at);
-        let first = if label.contains('\n') {
-            "╰─┤"
-        } else {
-            "╰──"
-        };
+        let first = label.find('\n').map_or("╰──", |_| "╰─┤");
         let marks = std::iter::once(("", first)).chain(std::iter::repeat(("  ", "│")));
         let lines = label.lines().zip(marks);
         lines
@@ -289,14 +285,9 @@ impl<'a> NumberedLines<'a> {
     /// The bytes of a line without its end.
     fn line(&self, index: usize) -> Range<usize> {
         let start = self.starts[index];
-        let mut end = match self.starts.get(index + 1) {
-            Some(next) => next - 1,
-            None => self.bytes.len(),
-        };
-        if end > start && self.bytes[end - 1] == b'\r' {
-            end -= 1;
-        }
-        start..end
+        let next = self.starts.get(index + 1);
+        let line = &self.bytes[start..next.map_or(self.bytes.len(), |next| next - 1)];
+        start..start + line.strip_suffix(b"\r").unwrap_or(line).len()
     }
 
     fn text(&self, range: Range<usize>) -> String {

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Job, Level,
-    Override, ProbePolicy, ScriptShare, SpecWarning, WarmPoolPolicy, Words, Work,
+    Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Framework,
+    Job, Level, Override, ProbePolicy, ScriptLauncher, ScriptShare, SpecWarning, WarmPoolPolicy,
+    Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
@@ -421,6 +422,8 @@ values! {
     Percent: |share| share.exact(), amount = |share| Some(share.0) => Option<f64>;
     Fraction: |share| Percent(share.0 * 100.0).exact(), amount = |share| Some(share.0) => Option<f64>;
     InstanceConfiguration: Self::to_string;
+    Framework: Self::to_string;
+    ScriptLauncher: Self::to_string, value = |launcher| Some(json(launcher)) => Option<String>;
     CanaryCounts: Self::words;
     WarmPoolPolicy: |pool| pool.words();
     ScriptShare: Self::to_string, value = |share| Some(json(share)) => Option<String>;

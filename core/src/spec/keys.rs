@@ -194,10 +194,8 @@ fn unknown_key(
     reader: &mut Reader<'_>,
 ) -> Option<&'static str> {
     // The search for a near miss takes time, and a list this long is not read to its end.
-    let near = match reader.is_full() {
-        true => None,
-        false => near_miss(&key.text, known.iter().copied()),
-    };
+    let near = Some(&key.text).filter(|_| !reader.is_full());
+    let near = near.and_then(|text| near_miss(text, known.iter().copied()));
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known here: {}", known.join(", ")),

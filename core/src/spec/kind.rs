@@ -377,11 +377,8 @@ pub(super) fn one_of<T: Copy>(
         }
         Value::Text(text) => {
             let message = format!("{}, where {} is needed", quoted(text), choice(&known));
-            reader.push(
-                at,
-                message,
-                did_you_mean(text, known.iter().map(String::as_str)),
-            );
+            let help = did_you_mean(text, known.iter().map(String::as_str));
+            reader.push(at, message, help);
         }
         _ => return wrong_kind(node, &choice(&known), at, reader),
     }

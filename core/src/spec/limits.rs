@@ -163,13 +163,11 @@ pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
             '(' => {
                 open += 1;
                 let rest: String = characters.clone().take(3).collect();
-                let named = rest.starts_with("?P<")
-                    || (rest.starts_with("?<")
-                        && !rest.starts_with("?<=")
-                        && !rest.starts_with("?<!"));
-                if !rest.starts_with('?') || named {
-                    groups += 1;
-                }
+                groups += usize::from(match rest.as_bytes() {
+                    [b'?', b'P', b'<', ..] => true,
+                    [b'?', b'<', after, ..] => !b"=!".contains(after),
+                    start => !start.starts_with(b"?"),
+                });
             }
             ')' => open = open.checked_sub(1)?,
             _ => {}

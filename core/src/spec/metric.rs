@@ -70,9 +70,8 @@ impl Job {
             LineKind::Named(name) => Some(name),
             LineKind::Absolute(_) | LineKind::Increase(_) => None,
         });
-        named
-            .filter_map(|name| self.training.printed_metric(name.as_str()))
-            .collect()
+        let printed = named.filter_map(|name| self.training.printed_metric(name.as_str()));
+        printed.collect()
     }
 }
 

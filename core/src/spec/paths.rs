@@ -13,22 +13,16 @@ const MOST_PATTERNS: usize = 2000;
 /// Why a text cannot be a path inside the checkout, and what to write.
 pub(super) fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
     if text.contains("://") {
-        return Some((
-            "is an address, where a path is needed",
-            "name a file or folder of the checkout",
-        ));
+        let help = "name a file or folder of the checkout";
+        return Some(("is an address, where a path is needed", help));
     }
     if text.starts_with('~') {
-        return Some((
-            "starts with `~`, which is not expanded",
-            "write the path from the spec's folder",
-        ));
+        let help = "write the path from the spec's folder";
+        return Some(("starts with `~`, which is not expanded", help));
     }
     if text.split('/').any(|part| part == "..") {
-        return Some((
-            "steps out of its folder with `..`",
-            "write the path from the checkout's root, with a leading `/`",
-        ));
+        let help = "write the path from the checkout's root, with a leading `/`";
+        return Some(("steps out of its folder with `..`", help));
     }
     if text.chars().any(char::is_control) {
         return Some(("holds a control character", "rename the file"));
@@ -75,11 +69,8 @@ impl Reader<'_> {
         let (count, most) = (globs.len(), MOST_PATTERNS_OF_A_JOB);
         if count > most {
             let message = format!("{count} patterns; a job has at most {most}");
-            return self.refuse(
-                at,
-                message,
-                "let a pattern stand for a folder: `\"src/**\"`",
-            );
+            let help = "let a pattern stand for a folder: `\"src/**\"`";
+            return self.refuse(at, message, help);
         }
         rules! { self, at;
             refuse "" if globs.iter().all(|glob| glob.starts_with('!')) =>

@@ -16,7 +16,7 @@ use super::paths::{ProjectPath, path_problem};
 use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::training::regions;
 use super::yaml::{self, Node, Value};
-use super::{BackendKind, FilePosition, Job, OnInconclusive, Spec, editor};
+use super::{BackendKind, Job, OnInconclusive, Spec, editor};
 use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 
@@ -50,9 +50,8 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
         Some(mut spec) if reader.problems.is_empty() => {
             let lines = NumberedLines::of(source.bytes);
             let places = std::mem::take(&mut reader.places).into_iter();
-            spec.places = places
-                .map(|(path, offset)| (path, lines.place(offset)))
-                .collect::<BTreeMap<String, FilePosition>>();
+            let places = places.map(|(path, offset)| (path, lines.place(offset)));
+            spec.places = places.collect();
             spec.hash = hash(source.bytes);
             spec.warnings = reader.into_warnings();
             Ok(spec)
@@ -63,11 +62,8 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
 
 /// The first 16 hex digits of the SHA-256.
 fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let digest = &Sha256::digest(bytes)[..8];
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The JSON Schema of a spec, draft 2020-12: what an editor needs to complete and check one. What a schema cannot say

@@ -45,19 +45,13 @@ pub fn holds_secrets(below: &Path) -> bool {
 /// Whether a real path anywhere on the machine is such a place, seen from the real home folder, or lies in one.
 pub fn is_secret_place(real: &Path, home: Option<&Path>) -> bool {
     let below = home.and_then(|home| real.strip_prefix(home).ok());
-    let mut from = below.unwrap_or(real).components();
-    if below.is_some_and(|below| below != "" && holds_secrets(below)) {
-        return true;
-    }
     // A place has one name or several, and may begin anywhere: another user's home is one folder among others.
-    loop {
-        if PLACES.iter().any(|place| from.as_path().starts_with(place)) {
-            return true;
-        }
-        if from.next().is_none() {
-            return false;
-        }
-    }
+    let mut ends = std::iter::successors(Some(below.unwrap_or(real).components()), |end| {
+        let mut shorter = end.clone();
+        shorter.next().map(|_| shorter)
+    });
+    below.is_some_and(|below| below != "" && holds_secrets(below))
+        || ends.any(|end| PLACES.iter().any(|place| end.as_path().starts_with(place)))
 }
 
 /// Whether what has this name is a secret, or a folder of secrets.

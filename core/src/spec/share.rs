@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::keys::{List, mapping};
 use super::kind::{AnyText, Refined, Text, forms};
+use super::limits::{ENVIRONMENT_TEXT, HYPERPARAMETER_NAME};
 use super::reader::{At, Reader, quoted, rules};
-use super::{ChannelSample, Job, Training, limits};
+use super::{Job, Training, limits};
 
 /// The value of `full` with which the full run is handed nothing.
 const OMIT: &str = "omit";
@@ -27,16 +28,6 @@ pub(in crate::spec) enum SampledBy {
     GateIfAny,
     /// By the share that it is handed.
     Script,
-}
-
-impl SampledBy {
-    /// What a canary gets of a channel that does not say.
-    pub(in crate::spec) fn default_sample(self) -> ChannelSample {
-        match self {
-            Self::Gate | Self::GateIfAny => ChannelSample::Objects,
-            Self::Script => ChannelSample::Whole,
-        }
-    }
 }
 
 /// The script is handed its share of the data, and draws it itself.
@@ -283,32 +274,22 @@ impl Reader<'_> {
         hyperparameter: Option<String>,
         environment: Option<String>,
     ) -> Option<SharePlace> {
-        let environment_at = at.key("environment");
-        for (at, name, most) in [
-            (
-                &at.key("hyperparameter"),
-                &hyperparameter,
-                limits::HYPERPARAMETER_NAME,
-            ),
-            (&environment_at, &environment, limits::ENVIRONMENT_TEXT),
+        for (key, name, most) in [
+            ("hyperparameter", &hyperparameter, HYPERPARAMETER_NAME),
+            ("environment", &environment, ENVIRONMENT_TEXT),
         ] {
-            self.too_long(at, "a name", name.as_deref().unwrap_or_default(), most);
+            let name = name.as_deref().unwrap_or_default();
+            self.too_long(&at.key(key), "a name", name, most);
         }
-        let (at, problem, help) = match (hyperparameter, environment) {
-            (Some(name), None) => return Some(SharePlace::Hyperparameter(name)),
-            (None, Some(name)) => return Some(SharePlace::Environment(name)),
-            (Some(_), Some(_)) => (
-                &environment_at,
-                "the share is handed over twice",
-                "write `hyperparameter` or `environment`, whichever the script reads",
-            ),
-            (None, None) => (
-                at,
+        rules! { self, at;
+            refuse "environment" if hyperparameter.is_some() && environment.is_some() =>
+                "the share is handed over twice", "write `hyperparameter` or `environment`, whichever the script reads";
+            refuse "" if hyperparameter.is_none() && environment.is_none() =>
                 "it is not said how the script gets its share",
-                "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`",
-            ),
-        };
-        self.refused(at, problem, help)
+                "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`";
+        }
+        let hyperparameter = hyperparameter.map(SharePlace::Hyperparameter);
+        hyperparameter.xor(environment.map(SharePlace::Environment))
     }
 
     /// Checks that the value which the spec writes under the place's name is the full run's.
@@ -359,12 +340,8 @@ impl fmt::Display for Work {
     /// `epochs 10 (canaries: 1, 2)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let levels: Vec<String> = self.canary.iter().map(ToString::to_string).collect();
-        let levels = levels.join(", ");
-        write!(
-            f,
-            "{} {} (canaries: {levels})",
-            self.hyperparameter, self.full
-        )
+        let (name, full, levels) = (&self.hyperparameter, self.full, levels.join(", "));
+        write!(f, "{name} {full} (canaries: {levels})")
     }
 }
 

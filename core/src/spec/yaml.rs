@@ -134,10 +134,7 @@ struct Builder<'text> {
 impl<'text> Builder<'text> {
     /// The next event that is part of the tree; `None` at the end.
     fn next(&mut self) -> Parsed<Option<Told<'text>>> {
-        loop {
-            let Some(event) = self.events.next() else {
-                return Ok(None);
-            };
+        while let Some(event) = self.events.next() {
             let (event, span) = event.map_err(|error| self.syntax(&error))?;
             let span = self.bytes_of(span);
             match event {
@@ -160,6 +157,7 @@ impl<'text> Builder<'text> {
                 _ => {}
             }
         }
+        Ok(None)
     }
 
     /// The node that begins with an event, `depth` collections below the root.
@@ -273,11 +271,8 @@ impl<'text> Builder<'text> {
     }
 
     fn syntax(&self, error: &ScanError) -> SpecProblem {
-        let at = error
-            .marker()
-            .byte_offset()
-            .unwrap_or_default()
-            .min(self.text.len());
+        let at = error.marker().byte_offset().unwrap_or_default();
+        let at = at.min(self.text.len());
         let before = self.text.get(..at).unwrap_or_default();
         let mut line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         // The parser may stop at the end of the line before the one with the tab.

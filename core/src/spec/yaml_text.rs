@@ -56,10 +56,7 @@ fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {
-            '"' | '\\' => {
-                quoted.push('\\');
-                quoted.push(character);
-            }
+            '"' | '\\' => quoted.extend(['\\', character]),
             ' '..='~' => quoted.push(character),
             _ if character.is_alphanumeric() => quoted.push(character),
             _ => {

@@ -50,10 +50,8 @@ impl Differences {
         for field in base {
             self.compare_one(Some(field), theirs.get(field.path.as_str()).copied());
         }
-        for field in head
-            .iter()
-            .filter(|it| !ours.contains_key(it.path.as_str()))
-        {
+        let is_new = |field: &&Field| !ours.contains_key(field.path.as_str());
+        for field in head.iter().filter(is_new) {
             self.compare_one(None, Some(field));
         }
     }

@@ -1,6 +1,6 @@
 //! Jobs that a change renames: a new name must not shake off the policy of the old one.
 
-use crate::spec::{BackendKind, Job, Spec};
+use crate::spec::{BackendKind, Job, Override, Spec};
 
 /// A job under a new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,15 +46,12 @@ pub fn follow_renames(head: &Spec, base: &Spec) -> (Spec, Vec<RenamedJob>) {
             name: job.name.clone(),
             ..(*old).clone()
         });
-        let agreed = base
-            .overrides
-            .iter()
-            .filter(|agreed| agreed.job == old.name);
-        let agreed = agreed.cloned().map(|mut agreed| {
-            agreed.job.clone_from(&job.name);
-            agreed
-        });
-        followed.overrides.extend(agreed);
+        let is_own = |agreed: &&Override| agreed.job == old.name;
+        let agreed = base.overrides.iter().filter(is_own).cloned();
+        followed.overrides.extend(agreed.map(|agreed| Override {
+            job: job.name.clone(),
+            ..agreed
+        }));
         renamed.push(RenamedJob {
             from: old.name.clone(),
             to: job.name.clone(),
@@ -75,19 +72,13 @@ fn likeness(backend: BackendKind, job: &Job, old: &Job) -> Option<(&'static str,
     let (ours, theirs) = (&job.training, &old.training);
     let is_there = |uri: &str| theirs.channels.iter().any(|channel| channel.uri == uri);
     // Any of these is enough; the others tell which of several jobs has most in common.
+    let of_source = has_source(job) && has_source(old) && source(job) == source(old);
+    let of_paths = paths(job).iter().any(|path| paths(old).contains(path));
+    let of_data = ours.channels.iter().any(|channel| is_there(&channel.uri));
     let shared = [
-        (
-            "source_dir",
-            has_source(job) && has_source(old) && source(job) == source(old),
-        ),
-        (
-            "paths",
-            paths(job).iter().any(|path| paths(old).contains(path)),
-        ),
-        (
-            "uri",
-            ours.channels.iter().any(|channel| is_there(&channel.uri)),
-        ),
+        ("source_dir", of_source),
+        ("paths", of_paths),
+        ("uri", of_data),
     ];
     let further = [
         ours.local == theirs.local,

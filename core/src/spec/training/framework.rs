@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::spec::field::FieldValue;
 use crate::spec::keys::mapping;
 use crate::spec::kind::{AnyText, Refined};
 use crate::spec::reader::{At, Reader, quoted};
@@ -80,12 +79,6 @@ pub struct Framework {
     python: &'static str,
 }
 
-impl FieldValue for Framework {
-    fn said(&self) -> String {
-        self.to_string()
-    }
-}
-
 impl PartialEq for Framework {
     fn eq(&self, other: &Self) -> bool {
         (self.images.name, self.version) == (other.images.name, other.version)
@@ -139,14 +132,10 @@ impl Framework {
             "nothing" => self.version.to_owned(),
             _ => format!("{}-{processor}-{}", self.version, self.python),
         };
-        let domain = if region.starts_with("cn-") {
-            "amazonaws.com.cn"
-        } else {
-            "amazonaws.com"
-        };
+        let china = if region.starts_with("cn-") { ".cn" } else { "" };
+        let repository = images.repository;
         Ok(format!(
-            "{account}.dkr.ecr.{region}.{domain}/{}:{tag}",
-            images.repository
+            "{account}.dkr.ecr.{region}.amazonaws.com{china}/{repository}:{tag}"
         ))
     }
 
@@ -217,10 +206,8 @@ impl Refined for Framework {
 fn as_number(version: &str) -> f64 {
     let parts = version.split(['.', '-']);
     let parts = parts.map(|part| part.parse::<f64>().unwrap_or(0.0));
-    parts
-        .zip([1e6, 1e3, 1.0])
-        .map(|(part, weight)| part * weight)
-        .sum()
+    let weighed = parts.zip([1e6, 1e3, 1.0]);
+    weighed.map(|(part, weight)| part * weight).sum()
 }
 
 /// `2.8` is the newest of `2.8.x`.

@@ -8,7 +8,6 @@ use serde_json::{Value as Json, json};
 
 use super::{Framework, Training, is_script};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::spec::field::{self, FieldValue};
 use crate::spec::keys::{List, mapping};
 use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
 use crate::spec::limits;
@@ -34,16 +33,6 @@ pub struct ScriptLauncher {
     pub kind: LauncherKind,
     /// The instance group whose machines it starts processes on; absent where the configurations have none.
     pub group: Option<String>,
-}
-
-impl FieldValue for ScriptLauncher {
-    fn said(&self) -> String {
-        self.to_string()
-    }
-
-    fn value(&self) -> Option<String> {
-        Some(field::json(self))
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
