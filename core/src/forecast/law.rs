@@ -136,38 +136,24 @@ pub(super) const STEEPER: [(Shape, f64); 6] = [
     (Shape::Exponential { rate: 10.0 }, 0.1),
 ];
 
-fn capped() -> Vec<Shape> {
-    let with_cap = |at| CAPPED_EXPONENTS.map(|exponent| Shape::Capped { exponent, at });
-    CAPS.into_iter().flat_map(with_cap).collect()
-}
-
 impl FamilyWeights {
     /// The laws with their prior probabilities, which sum to 1; laws without weight are left out.
     pub fn laws(&self) -> Vec<(Shape, f64)> {
         let power = |exponent| Shape::Power { exponent };
+        let quadratics = QUADRATIC_PARTS.map(|quadratic| Shape::LinearQuadratic { quadratic });
+        let saturations = HALF_SATURATIONS.map(|half| Shape::Saturation { half });
+        let plateaus = PLATEAUS.map(|at| Shape::Plateau { at });
+        let with_cap = |at| CAPPED_EXPONENTS.map(|exponent| Shape::Capped { exponent, at });
         let kinds: [(f64, Vec<Shape>); 9] = [
             (self.linear, vec![power(1.0)]),
             (self.near_linear, NEAR_LINEAR.map(power).to_vec()),
             (self.power, POWERS.map(power).to_vec()),
-            (
-                self.linear_quadratic,
-                QUADRATIC_PARTS
-                    .map(|quadratic| Shape::LinearQuadratic { quadratic })
-                    .to_vec(),
-            ),
-            (
-                self.saturation,
-                HALF_SATURATIONS
-                    .map(|half| Shape::Saturation { half })
-                    .to_vec(),
-            ),
-            (
-                self.plateau,
-                PLATEAUS.map(|at| Shape::Plateau { at }).to_vec(),
-            ),
+            (self.linear_quadratic, quadratics.to_vec()),
+            (self.saturation, saturations.to_vec()),
+            (self.plateau, plateaus.to_vec()),
             (self.hinge, HINGES.map(|at| Shape::Hinge { at }).to_vec()),
             (self.constant, vec![Shape::Constant]),
-            (self.capped, capped()),
+            (self.capped, CAPS.map(with_cap).concat()),
         ];
         let total: f64 = kinds.iter().map(|(weight, _)| weight).sum();
         kinds

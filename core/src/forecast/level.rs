@@ -38,25 +38,13 @@ pub(super) fn utilization(points: &[Observation], subject: &str) -> Result<Predi
     let percent = |point: &Observation| point.value.min(100.0);
     // Summed relative to the first value, so that the mean of equal values is exact.
     let first = percent(&points[0]);
-    let mean = first
-        + points
-            .iter()
-            .map(|point| weight(point) * (percent(point) - first))
-            .sum::<f64>();
-    let variance = points
-        .iter()
-        .map(|point| weight(point) * (percent(point) - mean).powi(2))
-        .sum::<f64>()
-        * count
-        / (count - 1.0);
-    let prediction_error = (variance * (1.0 + 1.0 / count))
-        .sqrt()
-        .max(LEAST_ERROR_POINTS);
-    Ok(Predictive::level(
-        mean.clamp(0.0, 100.0),
-        prediction_error,
-        count - 1.0,
-    ))
+    let distance = |point: &Observation| weight(point) * (percent(point) - first);
+    let mean = first + points.iter().map(distance).sum::<f64>();
+    let square = |point: &Observation| weight(point) * (percent(point) - mean).powi(2);
+    let variance = points.iter().map(square).sum::<f64>() * count / (count - 1.0);
+    let error = (variance * (1.0 + 1.0 / count)).sqrt();
+    let (mean, error) = (mean.clamp(0.0, 100.0), error.max(LEAST_ERROR_POINTS));
+    Ok(Predictive::level(mean, error, count - 1.0))
 }
 
 /// A positive level that errs by a factor: the geometric mean, and the prediction interval of one new normal
@@ -100,18 +88,12 @@ fn about(
     logarithms.sort_by(|a, b| a.0.total_cmp(&b.0));
     let count = count_as_float(logarithms.len());
     let center = center(&logarithms);
-    let variance = logarithms
-        .iter()
-        .map(|(logarithm, _)| (logarithm - center).powi(2))
-        .sum::<f64>()
-        / (count - 1.0);
-    Ok(Predictive::log_student_t(
-        center.exp().clamp(f64::MIN_POSITIVE, f64::MAX),
-        (variance * (1.0 + 1.0 / count))
-            .sqrt()
-            .max(LEAST_RELATIVE_ERROR),
-        count - 1.0,
-    ))
+    let square = |(logarithm, _): &(f64, f64)| (logarithm - center).powi(2);
+    let variance = logarithms.iter().map(square).sum::<f64>() / (count - 1.0);
+    let error = (variance * (1.0 + 1.0 / count)).sqrt();
+    let error = error.max(LEAST_RELATIVE_ERROR);
+    let median = center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
+    Ok(Predictive::log_student_t(median, error, count - 1.0))
 }
 
 fn too_few(runs: usize, subject: &str) -> Unknown {

@@ -160,11 +160,8 @@ fn of_averages(runs: &Runs) -> MemoryForecast {
     let high = |run: &Measurement| usage(run).and_then(|usage| usage.p99);
     let all_high = runs.all_have(|run| usage(run).is_none() || high(run).is_some());
     let percent = runs.utilization(MemoryOf::Gpu.words(), |run| {
-        let percent = if all_high {
-            high(run)
-        } else {
-            usage(run).map(|usage| usage.mean)
-        };
+        let mean = usage(run).map(|usage| usage.mean);
+        let percent = if all_high { high(run) } else { mean };
         percent.map(|percent| percent.0)
     });
     let only_averages = "GPU memory was measured as an average, not as a peak in bytes";

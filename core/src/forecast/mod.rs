@@ -365,6 +365,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
             Some(utilization.mean.0)
         })
     };
+    let doubts = [memory.known.doubt, gpu_memory.known.doubt];
     let quantity = |metric| match metric {
         Metric::Time => time.clone(),
         Metric::Cost => cost(basis, &time),
@@ -389,14 +390,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
             upload,
         },
         warnings: notes::warnings(runs, &law),
-        notes: notes::write(
-            runs,
-            &law,
-            [
-                (MemoryOf::Machine.words(), memory.known.doubt),
-                (MemoryOf::Gpu.words(), gpu_memory.known.doubt),
-            ],
-        ),
+        notes: notes::write(runs, &law, doubts),
         law,
         memory: memory.known,
         gpu_memory: gpu_memory.known,
@@ -421,15 +415,12 @@ fn startup(runs: &Runs) -> Option<Predictive> {
 /// What `time` costs over all machines at the basis's prices.
 fn cost(basis: &Basis, time: &Quantity) -> Quantity {
     let time = time.as_ref().map_err(Clone::clone)?;
-    let second = basis
-        .offer
-        .cost_of_a_second()
-        .map_err(|why| Unknown(why.to_string()))?;
+    let second = basis.offer.cost_of_a_second();
+    let second = second.map_err(|why| Unknown(why.to_string()))?;
     let cost = time.scaled(second.usd);
-    Ok(if second.is_estimate {
-        cost.widened(PRICE_ESTIMATE_SHARE)
-    } else {
-        cost
+    Ok(match second.is_estimate {
+        true => cost.widened(PRICE_ESTIMATE_SHARE),
+        false => cost,
     })
 }
 

@@ -47,7 +47,7 @@ fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
 }
 
 /// Sentences, the doubts in the growth first.
-pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2]) -> Vec<String> {
+pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<String> {
     let laws = [
         ("time", &law.time),
         (MemoryOf::Machine.words(), &law.memory),
@@ -55,10 +55,8 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [(&str, Option<Doubt>); 2])
     ];
     let abscissa = runs.abscissa();
     let is_asked = flat_time(runs, law).is_some();
-    let in_doubt = doubts.into_iter().filter_map(|(subject, doubt)| {
-        let doubt = doubt?;
-        Some(format!("{subject} {doubt}"))
-    });
+    let in_doubt = MemoryOf::ALL.into_iter().zip(doubts);
+    let in_doubt = in_doubt.filter_map(|(of, doubt)| Some(format!("{} {}", of.words(), doubt?)));
     let flat = laws.iter().filter_map(|(subject, law)| {
         let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);
         (is_flat && !(*subject == "time" && is_asked))

@@ -38,10 +38,8 @@ pub(super) fn busy(runs: &[&Measurement]) -> Option<BusyMachine> {
     let of_size = |run: &&Measurement| run.data_share() * run.work_share();
     let largest = (runs.iter()).max_by(|a, b| of_size(a).total_cmp(&of_size(b)))?;
     let slowed: Vec<_> = runs.iter().filter(has_lost).collect();
-    let taken = slowed
-        .iter()
-        .filter_map(|run| percent(&run.usage.other_cpu_percent));
-    let taken = taken.reduce(f64::max)?;
+    let taken = |run: &&&Measurement| percent(&run.usage.other_cpu_percent);
+    let taken = slowed.iter().filter_map(taken).reduce(f64::max)?;
     let kept = 1.0 - lost(largest)? / 100.0;
     let own_part = (cpu_time(largest)? / largest.time()?.0).max(kept);
     (has_lost(&largest) || 2 * slowed.len() >= runs.len()).then_some(BusyMachine {
@@ -99,14 +97,9 @@ fn lost(run: &Measurement) -> Option<f64> {
 /// Whether it used little, and as much of the machine as the quietest run.
 fn got_as_much(run: &Measurement, quietest: &Measurement) -> bool {
     let used = |run: &Measurement| percent(&run.usage.cpu_percent);
-    let (Some(own), Some(alone), Some(other)) = (
-        used(run),
-        used(quietest),
-        percent(&run.usage.other_cpu_percent),
-    ) else {
-        return false;
-    };
-    own >= alone && own < LITTLE * other
+    let other = percent(&run.usage.other_cpu_percent);
+    let known = used(run).zip(used(quietest)).zip(other);
+    known.is_some_and(|((own, alone), other)| own >= alone && own < LITTLE * other)
 }
 
 /// `other work on this machine took up to 57% of the time of 10% #1, against 0.4% of the quietest's; …`.

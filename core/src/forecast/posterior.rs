@@ -112,10 +112,8 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
 fn shows_a_curve(observations: &[Observation]) -> bool {
     let mut shares: Vec<f64> = observations.iter().map(|run| run.share).collect();
     shares.sort_by(f64::total_cmp);
-    shares
-        .chunk_by(|less, more| *more < SAME_SIZE * less)
-        .count()
-        > 2
+    let sizes = shares.chunk_by(|less, more| *more < SAME_SIZE * less);
+    sizes.count() > 2
 }
 
 /// One (f, u, k, c) with its probability and its estimate of ln S. `F` is the type that names f.
@@ -140,10 +138,8 @@ impl WeighedLaw {
         let growing = (1.0 - self.fixed)
             * self.shape.at(share)
             * (1.0 - self.work_part + self.work_part * work);
-        (
-            (self.fixed + growing).max(f64::MIN_POSITIVE),
-            growing / (self.fixed + growing).max(f64::MIN_POSITIVE),
-        )
+        let total = (self.fixed + growing).max(f64::MIN_POSITIVE);
+        (total, growing / total)
     }
 
     /// What this law gives a run relative to a cold full run, as a logarithm.
@@ -199,10 +195,8 @@ impl Posterior {
 
     /// The squares of the residuals from the law that comes closest to the runs.
     pub(super) fn least_squares(&self) -> f64 {
-        self.candidates
-            .iter()
-            .map(|one| one.squares)
-            .fold(f64::INFINITY, f64::min)
+        let squares = self.candidates.iter().map(|one| one.squares);
+        squares.fold(f64::INFINITY, f64::min)
     }
 
     fn fit_once(observations: &[Observation], prior: &Prior) -> Self {
@@ -257,14 +251,11 @@ impl Posterior {
         }
         let odds: f64 = self.steeper.iter().map(|one| one.weight).sum();
         let steeper = self.steeper.iter().map(component);
-        let all = by_family
-            .iter()
-            .copied()
-            .chain(steeper)
-            .map(|one| Component {
-                weight: one.weight / (1.0 + odds),
-                ..one
-            });
+        let all = by_family.iter().copied().chain(steeper);
+        let all = all.map(|one| Component {
+            weight: one.weight / (1.0 + odds),
+            ..one
+        });
         let if_steeper = Predictive::mixture(all.collect());
         Predictive::mixture(by_family).or_if_steeper(if_steeper)
     }
@@ -278,12 +269,8 @@ impl Posterior {
                 noise.chance_above(bound.value.ln() - center)
             };
             let chances: Vec<f64> = self.candidates.iter().map(chance_of).collect();
-            let total: f64 = self
-                .candidates
-                .iter()
-                .zip(&chances)
-                .map(|(one, chance)| one.weight * chance)
-                .sum();
+            let both = self.candidates.iter().zip(&chances);
+            let total: f64 = both.map(|(one, chance)| one.weight * chance).sum();
             if total < f64::MIN_POSITIVE {
                 continue;
             }
@@ -310,27 +297,20 @@ impl Posterior {
     /// The kind of growth that is most probable, and the most probable law of that kind.
     pub(super) fn law(&self) -> Law {
         let growth_of = |one: &WeighedLaw| one.shape.growth_up_to(self.largest_share);
-        let probability = |growth: GrowthKind| -> f64 {
-            self.candidates
-                .iter()
-                .filter(|one| growth_of(one) == growth)
-                .map(|one| one.weight)
-                .sum()
+        let of_kind = |growth: GrowthKind| {
+            let all = self.candidates.iter();
+            all.filter(move |one| growth_of(one) == growth)
         };
+        let probability = |growth| of_kind(growth).map(|one| one.weight).sum::<f64>();
         let growth = GrowthKind::ALL
             .into_iter()
             .max_by(|a, b| probability(*a).total_cmp(&probability(*b)))
             .expect("there are four kinds");
-        let of_kind = || {
-            self.candidates
-                .iter()
-                .filter(move |one| growth_of(one) == growth)
-        };
-        let best = of_kind()
+        let best = of_kind(growth)
             .max_by(|a, b| a.weight.total_cmp(&b.weight))
             .expect("the most probable kind has a candidate");
         // The line drawn is the mean over the fixed part of the best shape, not its highest grid point.
-        let same = || of_kind().filter(|one| one.shape == best.shape);
+        let same = || of_kind(growth).filter(|one| one.shape == best.shape);
         let weight: f64 = same().map(|one| one.weight).sum();
         let mean = |value: fn(&WeighedLaw) -> f64| {
             same().map(|one| one.weight * value(one)).sum::<f64>() / weight

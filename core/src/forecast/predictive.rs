@@ -47,7 +47,11 @@ enum Errs {
 const PARTS_OF_A_TERM: usize = 60;
 
 impl Predictive {
-    fn of_one(middle: f64, errs: Errs, spread: Spread) -> Self {
+    fn of_one(middle: f64, errs: Errs, scale: f64, degrees_of_freedom: f64) -> Self {
+        let spread = Spread {
+            scale,
+            degrees_of_freedom,
+        };
         Self {
             middle,
             errs,
@@ -108,11 +112,7 @@ impl Predictive {
     pub fn log_student_t(median: f64, relative_scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!(median > 0.0 && median.is_finite());
         debug_assert!(relative_scale >= 0.0 && degrees_of_freedom > 0.0);
-        let spread = Spread {
-            scale: relative_scale,
-            degrees_of_freedom,
-        };
-        Self::of_one(median, Errs::ByAFactor, spread)
+        Self::of_one(median, Errs::ByAFactor, relative_scale, degrees_of_freedom)
     }
 
     /// An amount whose ln y is the mixture of `components`, of which there is at least one; weights sum to 1.
@@ -145,11 +145,8 @@ impl Predictive {
     /// A level in 0-100. `center` lies in that range, `scale` is not negative, `degrees_of_freedom` is positive.
     pub fn level(center: f64, scale: f64, degrees_of_freedom: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&center) && scale >= 0.0 && degrees_of_freedom > 0.0);
-        let spread = Spread {
-            scale,
-            degrees_of_freedom,
-        };
-        Self::of_one(center, Errs::Within { ceiling: 100.0 }, spread)
+        let errs = Errs::Within { ceiling: 100.0 };
+        Self::of_one(center, errs, scale, degrees_of_freedom)
     }
 
     /// The sum with an independent amount, e.g. of two phases of a run.
@@ -242,10 +239,8 @@ impl Predictive {
         let quantile = quantiles(&components);
         let mut before = 0.0;
         let parts = probability_steps(PARTS_OF_A_TERM).map(|end| {
-            let part = (
-                bounded(median * quantile(f64::midpoint(before, end)).exp()),
-                end - before,
-            );
+            let middle = quantile(f64::midpoint(before, end));
+            let part = (bounded(median * middle.exp()), end - before);
             before = end;
             part
         });
@@ -356,17 +351,10 @@ fn as_normal(values: &[(f64, f64)]) -> Option<Component> {
     let weight: f64 = values.iter().map(|(_, weight)| weight).sum();
     let (first, _) = values.first()?;
     // Relative to the first value, so that the mean of equal values is exact.
-    let center = first
-        + values
-            .iter()
-            .map(|(value, weight)| weight * (value - first))
-            .sum::<f64>()
-            / weight;
-    let variance = values
-        .iter()
-        .map(|(value, weight)| weight * (value - center).powi(2))
-        .sum::<f64>()
-        / weight;
+    let distance = |(value, weight): &(f64, f64)| weight * (value - first);
+    let center = first + values.iter().map(distance).sum::<f64>() / weight;
+    let square = |(value, weight): &(f64, f64)| weight * (value - center).powi(2);
+    let variance = values.iter().map(square).sum::<f64>() / weight;
     Some(Component {
         weight,
         center,

@@ -36,19 +36,15 @@ pub(super) fn levels(runs: &Runs) -> BTreeMap<MetricName, LevelForecast> {
         }
         runs.positive_level(name.as_str(), |run| end(&printed(run)?))
     };
-    let names = runs
-        .entered()
-        .iter()
-        .flat_map(|run| run.metrics.keys().copied());
+    let entered = runs.entered().iter();
+    let names = entered.flat_map(|run| run.metrics.keys().copied());
     let forecast = |name| LevelForecast {
         lowest: of_end(name, |level| level.lowest),
         highest: of_end(name, |level| level.highest),
     };
     let names: BTreeSet<MetricName> = names.collect();
-    names
-        .into_iter()
-        .map(|name| (name, forecast(name)))
-        .collect()
+    let levels = names.into_iter().map(|name| (name, forecast(name)));
+    levels.collect()
 }
 
 #[cfg(test)]

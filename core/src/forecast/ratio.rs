@@ -112,10 +112,8 @@ pub fn compare_memory(
     let every = all.len();
     measurement::choose_memory_source(&mut all, MemoryOf::Machine, every);
     let (base, new) = all.split_at(base.len());
-    if [base, new]
-        .into_iter()
-        .any(|side| Runs::choose(side).out_of_memory(MemoryOf::Machine))
-    {
+    let ran_out = |side: &[Measurement]| Runs::choose(side).out_of_memory(MemoryOf::Machine);
+    if ran_out(base) || ran_out(new) {
         return Err(Unknown("a canary ran out of memory".to_owned()));
     }
     let by = |value: fn(&Measurement) -> Option<f64>| {
@@ -177,11 +175,8 @@ fn are_the_same(base: &Runs, new: &Runs) -> bool {
         Some((id, figures.map(|figure| figure.map(f64::to_bits))))
     };
     let identities = |runs: &Runs| {
-        let mut all = runs
-            .entered()
-            .iter()
-            .map(identity)
-            .collect::<Option<Vec<_>>>()?;
+        let all: Option<Vec<_>> = runs.entered().iter().map(identity).collect();
+        let mut all = all?;
         all.sort();
         Some(all)
     };

@@ -92,10 +92,8 @@ impl<'a> Runs<'a> {
 
     fn nothing_completed(&self) -> Unknown {
         let first = self.timed_out().min_by(|(run, _), (other, _)| {
-            run.fraction
-                .0
-                .total_cmp(&other.fraction.0)
-                .then(run.replicate.cmp(&other.replicate))
+            let by_size = run.fraction.0.total_cmp(&other.fraction.0);
+            by_size.then(run.replicate.cmp(&other.replicate))
         });
         Unknown(match first {
             Some((run, time)) => format!(
@@ -221,13 +219,12 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
         Outcome::Completed if run.is_unread() => return Some("opened no file of the sample"),
         Outcome::Completed => {}
         Outcome::Failed { .. } => return Some("failed"),
-        Outcome::OutOfMemory {
-            of: MemoryOf::Machine,
-            ..
-        } => return Some("ran out of memory"),
-        Outcome::OutOfMemory {
-            of: MemoryOf::Gpu, ..
-        } => return Some("ran out of GPU memory"),
+        Outcome::OutOfMemory { of, .. } => {
+            return Some(match of {
+                MemoryOf::Machine => "ran out of memory",
+                MemoryOf::Gpu => "ran out of GPU memory",
+            });
+        }
         Outcome::TimedOut => return Some("timed out, and gave only a lower bound of the time"),
         Outcome::Stopped => return Some("stopped before the end"),
         Outcome::NoCapacity => return Some("found no capacity"),

@@ -82,8 +82,6 @@ fn has_billed_phases(run: &Measurement) -> bool {
         let is_near = |billed: Seconds| (sum - billed.0).abs() <= PHASES_MISS_AT_MOST * billed.0;
         run.time().is_none_or(is_near)
     };
-    phases
-        .into_iter()
-        .sum::<Option<f64>>()
-        .is_some_and(misses_little)
+    let sum = phases.into_iter().sum::<Option<f64>>();
+    sum.is_some_and(misses_little)
 }

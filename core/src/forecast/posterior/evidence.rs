@@ -158,10 +158,8 @@ impl<'a> Evidence<'a> {
     pub(in crate::forecast) fn centers(&self, candidate: &WeighedLaw) -> Vec<f64> {
         let places = self.places.iter();
         let relative: Vec<f64> = places.map(|run| candidate.ln_relative_of(run)).collect();
-        let groups = self.groups.iter();
-        groups
-            .map(|group| group.center_and_squares(&relative).0)
-            .collect()
+        let center = |group: &Group| group.center_and_squares(&relative).0;
+        self.groups.iter().map(center).collect()
     }
 
     /// The prior probability of a candidate of this evidence.
@@ -215,10 +213,8 @@ impl<'a> Evidence<'a> {
                     _ if index == last => all,
                     _ => 0.0,
                 };
-                (
-                    part(places[index]),
-                    (mass + (1.0 - none - all) * width).ln(),
-                )
+                let mass = mass + (1.0 - none - all) * width;
+                (part(places[index]), mass.ln())
             })
             .collect()
     }
@@ -323,10 +319,8 @@ impl<'a> Evidence<'a> {
                 relative.max(f64::MIN_POSITIVE).ln()
             })
             .collect();
-        let mut centers = self
-            .groups
-            .iter()
-            .map(|group| group.center_and_squares(&relative));
+        let groups = self.groups.iter();
+        let mut centers = groups.map(|group| group.center_and_squares(&relative));
         let (center, mut squares) = centers.next().expect("there is at least one group");
         squares += centers.map(|(_, squares)| squares).sum::<f64>();
         WeighedLaw {

@@ -51,13 +51,11 @@ fn doubted(
     least_scale: f64,
 ) -> Vec<Observation> {
     let scale = (MAD_TO_DEVIATION * median(distances)).max(least_scale);
-    let doubted = runs
-        .iter()
-        .zip(residuals)
-        .map(|(run, residual)| Observation {
-            weight: run.weight * (HUBER * scale / residual.abs()).min(1.0),
-            ..*run
-        });
+    let both = runs.iter().zip(residuals);
+    let doubted = both.map(|(run, residual)| Observation {
+        weight: run.weight * (HUBER * scale / residual.abs()).min(1.0),
+        ..*run
+    });
     doubted.collect()
 }
 
@@ -87,12 +85,9 @@ fn without_outlying_replicates(runs: &[Observation], least_scale: f64) -> Vec<Ob
     for size in of_one_size(runs) {
         let middle = median(size.iter().map(|run| run.value.ln()).collect());
         let has_middle = size.len() >= FEWEST_REPLICATES;
-        let residual = |run: &Observation| {
-            if has_middle {
-                run.value.ln() - middle
-            } else {
-                0.0
-            }
+        let residual = |run: &Observation| match has_middle {
+            true => run.value.ln() - middle,
+            false => 0.0,
         };
         let of_size: Vec<f64> = size.iter().map(residual).collect();
         residuals.extend(&of_size);

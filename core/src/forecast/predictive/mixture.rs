@@ -67,10 +67,8 @@ pub(super) fn as_one(group: &[Component]) -> Component {
     let variance = mean(&|one| one.spread.scale.powi(2) + (one.center - center).powi(2));
     // Equal ones unchanged: rounding must not turn a whole number into a fraction.
     let first = group[0].spread.degrees_of_freedom;
-    let degrees_of_freedom = match group
-        .iter()
-        .all(|one| one.spread.degrees_of_freedom == first)
-    {
+    let is_first = |one: &Component| one.spread.degrees_of_freedom == first;
+    let degrees_of_freedom = match group.iter().all(is_first) {
         true => first,
         false => 1.0 / mean(&|one| 1.0 / one.spread.degrees_of_freedom),
     };
@@ -101,11 +99,7 @@ pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
     let excess = |point: f64| {
         let (below, above) = below_and_above(components, point);
         // The smaller tail is more precise.
-        if p <= 0.5 {
-            below - p
-        } else {
-            (1.0 - p) - above
-        }
+        if p <= 0.5 { below - p } else { 1.0 - p - above }
     };
     let ends = |side: f64| {
         let values = components.iter();
@@ -146,10 +140,9 @@ pub(super) fn false_position(
             break;
         }
         let guess = (low * at_high - high * at_low) / (at_high - at_low);
-        let guess = if guess > low && guess < high {
-            guess
-        } else {
-            f64::midpoint(low, high)
+        let guess = match guess > low && guess < high {
+            true => guess,
+            false => f64::midpoint(low, high),
         };
         let at_guess = excess(guess);
         if at_guess.abs() < accuracy {

@@ -44,10 +44,8 @@ pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<FullRunLevel>>, U
             .unwrap_or_else(|| Unknown("there is no record".to_owned())));
     }
     let mut found = of_sides(&enough, quantity.prior).into_iter();
-    Ok(sides
-        .iter()
-        .map(|side| if side.is_ok() { found.next() } else { None })
-        .collect())
+    let level = |side: &Result<Side, Unknown>| side.as_ref().ok().and_then(|_| found.next());
+    Ok(sides.iter().map(level).collect())
 }
 
 fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
@@ -67,9 +65,8 @@ fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
     let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
         without_cold_parts(&evidence.with_work_part(shape, part, weight.ln() + part_weight))
     };
-    let parts = in_question(evidence.work_parts(), |part| {
-        grid(Shape::linear(), 1.0, *part)
-    });
+    let of_part = |part: &(f64, f64)| grid(Shape::linear(), 1.0, *part);
+    let parts = in_question(evidence.work_parts(), of_part);
     let shapes = match parts.as_slice() {
         [_] => prior.laws.laws(),
         [best, ..] => in_question(prior.laws.laws(), |(shape, weight)| {
@@ -77,31 +74,23 @@ fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
         }),
         [] => Vec::new(),
     };
-    shapes
-        .into_iter()
-        .flat_map(|(shape, weight)| {
-            parts
-                .iter()
-                .flat_map(move |part| grid(shape, weight, *part))
-        })
-        .collect()
+    let grids = shapes.into_iter().flat_map(|(shape, weight)| {
+        let parts = parts.iter();
+        parts.flat_map(move |part| grid(shape, weight, *part))
+    });
+    grids.collect()
 }
 
 /// Those whose best candidate is not negligible beside the best of all, the best first.
 fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<WeighedLaw>) -> Vec<T> {
-    let mut weighed: Vec<(f64, T)> = all
-        .into_iter()
-        .map(|one| (highest_weight(&grid(&one)), one))
-        .collect();
+    let weighed = all.into_iter();
+    let weighed = weighed.map(|one| (highest_weight(&grid(&one)), one));
+    let mut weighed: Vec<(f64, T)> = weighed.collect();
     weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let least = weighed
-        .first()
-        .map_or(0.0, |(best, _)| best + NEGLIGIBLE.ln());
-    weighed
-        .into_iter()
-        .filter(|(weight, _)| *weight > least)
-        .map(|(_, one)| one)
-        .collect()
+    let best = weighed.first();
+    let least = best.map_or(0.0, |(best, _)| best + NEGLIGIBLE.ln());
+    let likely = weighed.into_iter().filter(|(weight, _)| *weight > least);
+    likely.map(|(_, one)| one).collect()
 }
 
 /// The laws that all records may share.
@@ -128,10 +117,9 @@ impl SharedLaws {
 
     /// The mean over the laws of a value of one law and record.
     fn mean(&self, of: impl Fn(&WeighedLaw, &[f64]) -> f64) -> f64 {
-        self.laws
-            .iter()
-            .map(|(law, centers)| law.weight * of(law, centers))
-            .sum()
+        let laws = self.laws.iter();
+        let weighed = laws.map(|(law, centers)| law.weight * of(law, centers));
+        weighed.sum()
     }
 
     fn levels(&self, sides: &[&Side]) -> Vec<FullRunLevel> {

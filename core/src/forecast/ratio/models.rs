@@ -54,11 +54,8 @@ pub(super) fn weigh(
 ) -> WeighedRatio {
     let session_effect = quantity.session_effect.and(quantity.session_effect);
     let pair = ComparedSides::new(sides, squares, quantity.prior);
-    let ways = [
-        (ALL, pair.all()),
-        (PARTS, pair.parts()),
-        (FORM, pair.form()),
-    ];
+    let (all, parts, form) = (pair.all(), pair.parts(), pair.form());
+    let ways = [(ALL, all), (PARTS, parts), (FORM, form)];
     let whole: f64 = ways.iter().map(|(chance, way)| chance * way.evidence).sum();
     let scaled = |of: fn(&Way) -> &Vec<Component>| {
         let lists = ways.iter().map(|(chance, way)| {
@@ -189,10 +186,8 @@ impl<'a> ComparedSides<'a> {
             let [_, center] = both.centers(&law)[..] else {
                 unreachable!("there are two groups");
             };
-            (
-                both.prior_probability(&law),
-                [law, WeighedLaw { center, ..law }],
-            )
+            let mass = both.prior_probability(&law);
+            (mass, [law, WeighedLaw { center, ..law }])
         };
         let weights = both.weight_totals();
         Self {
@@ -208,11 +203,8 @@ impl<'a> ComparedSides<'a> {
 
     /// The likelihood of residuals with these squares, relative to the least possible squares.
     fn likelihood(&self, squares: f64) -> f64 {
-        let ResidualNoise {
-            known_squares,
-            degrees_of_freedom,
-        } = self.noise;
-        ((known_squares + squares) / self.least).powf(-degrees_of_freedom / 2.0)
+        let times = (self.noise.known_squares + squares) / self.least;
+        times.powf(-self.noise.degrees_of_freedom / 2.0)
     }
 
     /// The base's full run, the same with the new side's data, and the new side's own.
@@ -363,11 +355,8 @@ impl<'a> ComparedSides<'a> {
         }
         for (squares, list) in &mut lists {
             let mass: f64 = list.iter().map(|own| own.mass).sum();
-            let of_all: f64 = list
-                .iter()
-                .map(|own| own.mass * own.candidate.squares)
-                .sum();
-            *squares = of_all / mass;
+            let weighed = list.iter().map(|own| own.mass * own.candidate.squares);
+            *squares = weighed.sum::<f64>() / mass;
         }
         lists
     }
@@ -424,10 +413,8 @@ impl Way {
 
 /// How far a point is beyond the largest run, in ln of the data and of the work.
 fn distances(place: AxisPoint, reach: AxisPoint) -> [f64; 2] {
-    [
-        (place.share / reach.share).ln().max(0.0),
-        (place.work / reach.work).ln().max(0.0),
-    ]
+    let times = [place.share / reach.share, place.work / reach.work];
+    times.map(|times| times.ln().max(0.0))
 }
 
 /// Of the integral of a random walk at two distances: that of min(s, t) over both.

@@ -97,9 +97,8 @@ impl DataLayout {
     /// The load of the hosts in the full run. If each of them has all of the data, the script divides the work evenly.
     pub fn load(&self, hosts: u32) -> Load {
         let even = Load::even(hosts, 1.0);
-        let heaviest = self
-            .shards(hosts)
-            .and_then(|shards| shards.heaviest_share());
+        let shards = self.shards(hosts);
+        let heaviest = shards.and_then(|shards| shards.heaviest_share());
         Load {
             heaviest: heaviest.unwrap_or(even.heaviest),
             ..even
@@ -175,11 +174,8 @@ struct Shards {
 impl Shards {
     /// Divides the channels in shards, each given by its name and its objects, among `hosts`. Each host has `on_every_host` too.
     fn of(sharded: &[(&str, &[Bytes])], on_every_host: Bytes, hosts: u32) -> Self {
-        let bytes: Bytes = sharded
-            .iter()
-            .flat_map(|(_, objects)| *objects)
-            .copied()
-            .sum();
+        let all = sharded.iter().flat_map(|(_, objects)| *objects);
+        let bytes: Bytes = all.copied().sum();
         let heaviest = heaviest_in_the_middle(sharded, hosts);
         // Rounded up, as the heaviest of equal shards of whole bytes is.
         let even = Bytes(bytes.0.div_ceil(u64::from(hosts)));
@@ -208,13 +204,11 @@ impl Shards {
 
 /// A sentence on a channel in shards with fewer objects than hosts, else `None`.
 fn some_get_none(name: &str, objects: usize, hosts: u32) -> Option<String> {
-    let without = count_of(hosts)
-        .checked_sub(objects)
-        .filter(|hosts| *hosts > 0)?;
-    Some(format!(
-        "channel {name} has {} for {hosts} instances: {without} of them get none of it and are paid all the same; fewer \
-         instances or smaller objects would help",
-        grammar::count(objects, "object"),
+    let without = count_of(hosts).saturating_sub(objects);
+    let has = grammar::count(objects, "object");
+    (without > 0).then(|| format!(
+        "channel {name} has {has} for {hosts} instances: {without} of them get none of it and are paid all the same; fewer \
+         instances or smaller objects would help"
     ))
 }
 

@@ -122,9 +122,8 @@ impl ScaleOutLaws {
     pub fn seconds(&self, load: Load) -> Predictive {
         let component = |law: &WeighedLaw<CountLaw>| {
             let (center, growing) = law.at(load);
-            let doubt = self
-                .count_doubt(load)
-                .hypot(self.share_doubt(load, growing));
+            let doubt = self.count_doubt(load);
+            let doubt = doubt.hypot(self.share_doubt(load, growing));
             Component {
                 weight: law.weight,
                 center,
@@ -199,9 +198,8 @@ fn bases(counts: &BTreeSet<u32>) -> Vec<(u32, f64)> {
         _ => OVERLOADED / others,
     };
     let numbered = counts.iter().enumerate();
-    numbered
-        .map(|(index, base)| (*base, weight(index)))
-        .collect()
+    let weighed = numbered.map(|(index, base)| (*base, weight(index)));
+    weighed.collect()
 }
 
 /// Every law that begins at `base`, with ln of its evidence.
