@@ -139,11 +139,6 @@ impl Measurement {
         self.outcome == Outcome::Completed && self.sample_opened == Some(false)
     }
 
-    /// Whether its times and amounts of money can be. A stored report may come from anybody.
-    pub fn has_sound_amounts(&self) -> bool {
-        table::has_sound_amounts(self)
-    }
-
     /// A run with only its outcome known.
     pub fn without_figures(
         job: String,
@@ -266,16 +261,13 @@ impl Measurement {
 pub(crate) fn named(runs: &[&Measurement]) -> String {
     let mut runs = runs.to_vec();
     runs.sort_by(|a, b| {
-        a.fraction
-            .0
-            .total_cmp(&b.fraction.0)
-            .then(a.replicate.cmp(&b.replicate))
+        let by_size = a.fraction.0.total_cmp(&b.fraction.0);
+        by_size.then(a.replicate.cmp(&b.replicate))
     });
-    let mut names: Vec<String> = runs
-        .iter()
-        .take(NAMED_RUNS)
-        .map(|run| format!("{} #{}", run.fraction, run.replicate.saturating_add(1)))
-        .collect();
+    let number = |run: &Measurement| run.replicate.saturating_add(1);
+    let shown = runs.iter().take(NAMED_RUNS);
+    let names = shown.map(|run| format!("{} #{}", run.fraction, number(run)));
+    let mut names = Vec::from_iter(names);
     if runs.len() > NAMED_RUNS {
         names.push(format!("{} more", runs.len() - NAMED_RUNS));
     }

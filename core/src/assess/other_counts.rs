@@ -3,9 +3,7 @@
 
 use crate::assess::input::{JobInput, JobRuns, measured_price};
 use crate::assess::row;
-use crate::forecast::scale_out::{
-    DataLayout, Elsewhere, Measured, efficiency_by, elsewhere, one_count,
-};
+use crate::forecast::scale_out::{DataLayout, Measured, efficiency_by, elsewhere, one_count};
 use crate::forecast::{
     self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
 };
@@ -94,10 +92,10 @@ impl Measured {
         runs: JobRuns<'_>,
     ) -> (Self, OtherCounts) {
         let offer = (runs.offer_of)(instance);
-        let (known, others) = said_by(sources, &offer, runs);
+        let (forecast, others) = said_by(sources, &offer, runs);
         let here = Self {
             offer,
-            forecast: known.forecast,
+            forecast,
             measurements: Vec::new(),
         };
         (here, others)
@@ -136,7 +134,7 @@ impl Measured {
         let shares = sources.iter().map(|one| one.forecast.largest_share);
         let shares = shares.chain([self.forecast.largest_share]);
         self.forecast.largest_share = shares.flatten().reduce(f64::max);
-        self.take(known.forecast);
+        self.take(known);
         found
     }
 
@@ -174,18 +172,18 @@ impl Measured {
 }
 
 /// What others say of machines, and how.
-fn said_by(sources: &[Measured], offer: &Offer, runs: JobRuns<'_>) -> (Elsewhere, OtherCounts) {
+fn said_by(sources: &[Measured], offer: &Offer, runs: JobRuns<'_>) -> (Forecast, OtherCounts) {
     let basis = Basis {
         offer,
         measurements: runs.measurements,
     };
-    let mut known = elsewhere(&basis, sources, runs.layout);
+    let known = elsewhere(&basis, sources, runs.layout);
     let others = OtherCounts {
         scale_out: known.scale_out.as_ref().map(row::scale_out_basis),
-        source: known.source.take(),
+        source: known.source,
         ..OtherCounts::default()
     };
-    (known, others)
+    (known.forecast, others)
 }
 
 /// The same measurements with the bytes of the heaviest host's shard; `None` where the data are not in shards.

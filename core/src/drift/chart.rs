@@ -59,7 +59,7 @@ pub struct ControlChart {
     segments: Vec<Segment>,
     noise: Noise,
     /// The last check compared with all earlier ones as one level.
-    last_alone: Option<LevelChange>,
+    last_alone: Option<Predictive>,
 }
 
 /// Consecutive checks on one level.
@@ -78,14 +78,6 @@ struct Noise {
     degrees_of_freedom: f64,
 }
 
-/// How one level differs from another: ln(after / before) is Student-t.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct LevelChange {
-    center: f64,
-    scale: f64,
-    degrees_of_freedom: f64,
-}
-
 /// The last change of level in a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartShift {
@@ -101,7 +93,8 @@ impl ControlChart {
     /// `points` are the checks, oldest first, starting with the reference; at least one, and at most [`MOST_CHECKS`], for which
     /// the limits were calibrated.
     pub fn of(points: &[ChartPoint]) -> Self {
-        let starts = cuts(points);
+        let mut starts = vec![0];
+        cut(points, 0, f64::INFINITY, &mut starts);
         let ends = starts.iter().skip(1).copied().chain([points.len()]);
         let parts = starts.iter().zip(ends);
         let parts: Vec<_> = parts
@@ -131,22 +124,15 @@ impl ControlChart {
         let before = earlier.last()?;
         Some(ChartShift {
             since: newest.first,
-            of_the_level_before: self.noise.change(before, newest).as_multiple(),
-            of_the_reference: self.noise.change(&self.segments[0], newest).as_multiple(),
+            of_the_level_before: self.noise.change(before, newest),
+            of_the_reference: self.noise.change(&self.segments[0], newest),
         })
     }
 
     /// The last check as a multiple of the level of all earlier ones, for use without a shift. `None` for a single check.
     pub fn last_check(&self) -> Option<Predictive> {
-        self.last_alone.map(LevelChange::as_multiple)
+        self.last_alone.clone()
     }
-}
-
-/// The indices where the level changes, in order.
-fn cuts(points: &[ChartPoint]) -> Vec<usize> {
-    let mut starts = vec![0];
-    cut(points, 0, f64::INFINITY, &mut starts);
-    starts
 }
 
 /// Cuts where the level changes by more than the limit, which is `highest` at most, then cuts both parts; `offset` is the index of the
@@ -247,20 +233,12 @@ impl Noise {
         }
     }
 
-    fn change(&self, before: &Segment, after: &Segment) -> LevelChange {
-        LevelChange {
-            center: after.mean - before.mean,
-            scale: (self.factor * (1.0 / before.weight + 1.0 / after.weight)).sqrt(),
-            degrees_of_freedom: self.degrees_of_freedom,
-        }
-    }
-}
-
-impl LevelChange {
-    fn as_multiple(self) -> Predictive {
+    fn change(&self, before: &Segment, after: &Segment) -> Predictive {
+        let change = after.mean - before.mean;
         // A hostile record may have any level; clamp to the range of a float.
-        let multiple = self.center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
-        Predictive::log_student_t(multiple, self.scale, self.degrees_of_freedom)
+        let multiple = change.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
+        let scale = (self.factor * (1.0 / before.weight + 1.0 / after.weight)).sqrt();
+        Predictive::log_student_t(multiple, scale, self.degrees_of_freedom)
     }
 }
 

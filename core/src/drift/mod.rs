@@ -165,10 +165,11 @@ pub fn check(
     };
     let known = pair.known_multiple(reference.level.ln_size, today.level.ln_size);
     let finding = rule.judge(&chart, known);
+    let settings = baseline.settings.as_ref().zip(newest.settings.as_ref());
     Ok(Some(Drift {
         drifted: finding.drifted,
         causes: pair.causes(),
-        changed: changed_settings(baseline, newest),
+        changed: settings.map_or(Vec::new(), |(before, now)| before.changes_to(now)),
         change: pair.change(certainty),
         chance_over_limit: finding.chance_over_limit,
         limit_percent: policy.max,
@@ -181,12 +182,6 @@ pub fn check(
             .map(|one| one.check(reference, &pair))
             .collect(),
     }))
-}
-
-/// From the baseline to the last check; none where a record does not have them.
-fn changed_settings(baseline: &CheckRecord, newest: &CheckRecord) -> Vec<ChangedSetting> {
-    let both = baseline.settings.as_ref().zip(newest.settings.as_ref());
-    both.map_or(Vec::new(), |(before, now)| before.changes_to(now))
 }
 
 fn in_window<'a>(series: &[&'a CheckRecord]) -> Vec<&'a CheckRecord> {

@@ -39,8 +39,7 @@ impl PeakMemory {
 
     /// The source, without what older records say of hosts.
     fn source_name(&self) -> &str {
-        let (name, _) = (self.source.split_once(OLDER_HOSTS)).unwrap_or((&self.source, ""));
-        name
+        self.source.split(OLDER_HOSTS).next().unwrap_or_default()
     }
 }
 
@@ -85,14 +84,9 @@ impl Usage {
     /// The same usage whose peak is what this source read, absent if it read nothing. No reading is lost.
     fn by_source(&mut self, of: MemoryOf, name: &str) {
         let (most_trusted, others) = self.readings_mut(of);
-        let mut readings: Vec<PeakMemory> = (most_trusted.take().into_iter())
-            .chain(std::mem::take(others))
-            .collect();
-        let place = readings
-            .iter()
-            .position(|reading| reading.source_name() == name);
-        *most_trusted = place.map(|place| readings.remove(place));
-        *others = readings;
+        others.splice(..0, most_trusted.take());
+        let place = others.iter().position(|one| one.source_name() == name);
+        *most_trusted = place.map(|place| others.remove(place));
     }
 }
 
@@ -167,20 +161,19 @@ fn candidates(measurements: &[Measurement], of: MemoryOf) -> Vec<SeenSource<'_>>
     for run in measurements.iter().filter(|run| run.is_completed()) {
         for (place, reading) in run.usage.memory_readings(of).enumerate() {
             let name = reading.source_name();
-            match found.iter().position(|candidate| candidate.name == name) {
-                Some(index) => {
-                    let mut known = found.remove(index);
-                    known.place = known.place.max(place);
-                    known.runs += 1;
-                    found.push(known);
-                }
-                None => found.push(SeenSource {
+            let known = found.iter().position(|candidate| candidate.name == name);
+            let mut seen = match known {
+                Some(index) => found.remove(index),
+                None => SeenSource {
                     name,
                     is_lower_bound: reading.is_lower_bound(),
                     place,
-                    runs: 1,
-                }),
-            }
+                    runs: 0,
+                },
+            };
+            seen.place = seen.place.max(place);
+            seen.runs += 1;
+            found.push(seen);
         }
     }
     found

@@ -20,12 +20,9 @@ pub struct NewestData<'a> {
 type Totals = [Option<u64>; 3];
 
 fn totals_of(run: &Measurement) -> Totals {
+    let bytes = run.bytes_total.map(|bytes| bytes.0);
     let work = run.work_total.map(f64::to_bits);
-    [
-        run.bytes_total.map(|bytes| bytes.0),
-        run.objects_total,
-        work,
-    ]
+    [bytes, run.objects_total, work]
 }
 
 /// Whether a total that both have differs.

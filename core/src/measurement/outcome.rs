@@ -42,13 +42,10 @@ impl Outcome {
         match self {
             Self::Completed => "completed",
             Self::Failed { .. } => "failed",
-            Self::OutOfMemory {
-                of: MemoryOf::Machine,
-                ..
-            } => "out of memory",
-            Self::OutOfMemory {
-                of: MemoryOf::Gpu, ..
-            } => "out of GPU memory",
+            Self::OutOfMemory { of, .. } => match of {
+                MemoryOf::Machine => "out of memory",
+                MemoryOf::Gpu => "out of GPU memory",
+            },
             Self::TimedOut => "timed out",
             Self::Stopped => "stopped",
             Self::NoCapacity => "no capacity",
@@ -59,11 +56,10 @@ impl Outcome {
     /// What became of the training code: `ended with exit code 1`.
     pub fn ending(&self) -> String {
         match self {
-            Self::Failed {
-                exit_code: Some(code),
-                ..
-            } => format!("ended with exit code {code}"),
-            Self::Failed { .. } => "ended with an error".to_owned(),
+            Self::Failed { exit_code, .. } => match exit_code {
+                Some(code) => format!("ended with exit code {code}"),
+                None => "ended with an error".to_owned(),
+            },
             Self::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
             outcome => outcome.to_string(),
         }
@@ -83,13 +79,11 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.words())?;
-        if let Self::Failed {
-            exit_code: Some(code),
-            ..
-        } = self
-        {
-            write!(f, " (exit code {code})")?;
+        match self {
+            Self::Failed { exit_code, .. } => {
+                exit_code.map_or(Ok(()), |code| write!(f, " (exit code {code})"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

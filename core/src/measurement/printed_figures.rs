@@ -162,11 +162,8 @@ fn step_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<Second
     };
     let of_host = |streams: &[&Thinned; 2]| {
         let [stdout, stderr] = streams.map(steps);
-        let said_more = if stderr.len() > stdout.len() {
-            stderr
-        } else {
-            stdout
-        };
+        // Of equal ones the last.
+        let said_more = [stderr, stdout].into_iter().max_by_key(Vec::len)?;
         let (first, later) = said_more.split_first()?;
         // The first includes compilation and cold caches.
         Some(median(later).unwrap_or(*first))
@@ -214,6 +211,14 @@ fn level_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<Print
     let levels: Vec<PrintedLevel> = hosts.iter().map(of_host).collect();
     let enough = levels.iter().filter(|level| level.values >= FEWEST_LATER);
     let most = levels.iter().map(|level| level.values).max();
+    let both = |choose: fn(f64, f64) -> f64, one: Option<f64>, other: Option<f64>| {
+        Some(choose(one?, other?))
+    };
+    let of_both = |one: PrintedLevel, other: PrintedLevel| PrintedLevel {
+        lowest: both(f64::min, one.lowest, other.lowest),
+        highest: both(f64::max, one.highest, other.highest),
+        values: one.values.min(other.values),
+    };
     enough.copied().reduce(of_both).ok_or_else(|| match most {
         None | Some(0) => format!("fewer than 2 lines of the output matched the metric `{metric}`"),
         Some(most) => format!(
@@ -235,17 +240,6 @@ fn level(values: &Thinned) -> PrintedLevel {
         lowest: median(f64::NEG_INFINITY),
         highest: median(f64::INFINITY),
         values: values.count / 2,
-    }
-}
-
-fn of_both(one: PrintedLevel, other: PrintedLevel) -> PrintedLevel {
-    let both = |choose: fn(f64, f64) -> f64, one: Option<f64>, other: Option<f64>| {
-        Some(choose(one?, other?))
-    };
-    PrintedLevel {
-        lowest: both(f64::min, one.lowest, other.lowest),
-        highest: both(f64::max, one.highest, other.highest),
-        values: one.values.min(other.values),
     }
 }
 

@@ -15,7 +15,6 @@ use crate::measurement::Measurement;
 pub use columns::read_csv;
 pub use json_lines::{plain_words, read_json_lines, to_json_line};
 pub use seed::write_seed_csv;
-pub(super) use sound::has_sound_amounts;
 
 /// The content of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,11 +114,7 @@ fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut characters = text.chars();
     let start: String = characters.by_ref().take(LONGEST).collect();
-    let dots = if characters.next().is_some() {
-        "…"
-    } else {
-        ""
-    };
+    let dots = characters.next().map_or("", |_| "…");
     format!("`{}{dots}`", start.escape_debug())
 }
 

@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 
 use super::{CHANCE_ROUNDING, JudgedLine, LineVerdict, chance_below, judge_line, quantity};
 use crate::forecast::ratio::Growth;
-use crate::forecast::{Estimate, Forecast, Predictive, Unknown};
+use crate::forecast::{Estimate, Forecast, Unknown};
 use crate::instance::Offer;
 use crate::metric::Metric;
 use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
@@ -55,24 +55,18 @@ impl Against {
     /// full run takes that much at least, and the chance is the least that it can be. `None` where either is unknown.
     fn chance_of_more(&self, line: &BudgetLine, forecast: &Forecast) -> Option<f64> {
         let (base, new) = (quantity(line, &self.base)?, quantity(line, forecast)?);
-        let growth = self
-            .growth(line.kind.metric())
-            .and_then(|growth| growth.as_ref().ok());
+        let growth = self.growth(line.kind.metric());
+        let growth = growth.and_then(|growth| growth.as_ref().ok());
         match (growth, &base, &new) {
             // What is compared has upper limits only.
             (Some(growth), ..) => Some(growth.chance_of_more()),
-            (_, Ok(base), Ok(new)) => Some(chance_of_worse(line.bound, base, new)),
+            (_, Ok(base), Ok(new)) => Some(match line.bound {
+                Bound::Max => chance_below(base, new),
+                Bound::Min => chance_below(new, base),
+            }),
             (_, Ok(base), Err(_)) => Some(base.chance_below(settled(line.kind, forecast)?)),
             (_, Err(_), _) => None,
         }
-    }
-}
-
-/// Of two independent forecasts.
-fn chance_of_worse(bound: Bound, base: &Predictive, new: &Predictive) -> f64 {
-    match bound {
-        Bound::Max => chance_below(base, new),
-        Bound::Min => chance_below(new, base),
     }
 }
 
@@ -159,6 +153,7 @@ mod tests {
     };
     use super::super::{job_verdict, reason};
     use super::*;
+    use crate::forecast::Predictive;
     use crate::metric::Metric::{Cost, CostPerStep, CpuUtilization, Memory, Time};
 
     /// A base of exactly `base`, and a change of it by one of these factors, all as likely.

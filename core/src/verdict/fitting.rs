@@ -27,11 +27,8 @@ pub struct MemoryNeed {
 impl MemoryNeed {
     /// P(the peak is above what may be used); `None` where there is no such memory.
     fn chance_over(&self, capacity: &Capacity) -> Option<f64> {
-        let memory = capacity.memory_of(self.of)?;
-        Some(
-            self.peak_bytes
-                .chance_above(memory.as_f64() * self.allowed.0),
-        )
+        let allowed = capacity.memory_of(self.of)?.as_f64() * self.allowed.0;
+        Some(self.peak_bytes.chance_above(allowed))
     }
 }
 
@@ -59,18 +56,12 @@ pub fn smallest_fit(
         None => f64::INFINITY,
     };
     let is_enough = |chance: f64| chance <= 1.0 - certainty.0 + CHANCE_ROUNDING;
+    let has_gpus = |has: u32| if gpus == 0 { has == 0 } else { has >= gpus };
+    let fits = |need: &MemoryNeed, of: &Capacity| need.chance_over(of).is_some_and(is_enough);
     candidates
         .into_iter()
-        .filter(|candidate| match gpus {
-            0 => candidate.capacity.gpus == 0,
-            gpus => candidate.capacity.gpus >= gpus,
-        })
-        .filter(|candidate| {
-            let mut chances = others
-                .iter()
-                .map(|need| need.chance_over(&candidate.capacity));
-            chances.all(|chance| chance.is_some_and(is_enough))
-        })
+        .filter(|candidate| has_gpus(candidate.capacity.gpus))
+        .filter(|candidate| others.iter().all(|need| fits(need, &candidate.capacity)))
         .filter_map(|candidate| {
             let memory = candidate.capacity.memory_of(first.of)?;
             let chance_over = first.chance_over(&candidate.capacity)?;

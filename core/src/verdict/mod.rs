@@ -162,19 +162,17 @@ pub fn judge(
     offer: &Offer,
     against: Option<&Against>,
 ) -> Vec<JudgedLine> {
+    let excusing = against.filter(|_| budget.existing_breach == Level::Warn);
     let lines = budget.lines.iter();
-    let judged = lines
-        .filter(|line| concerns(line, forecast, offer))
-        .map(|line| {
-            let mut judged = judge_line(line, budget, forecast, offer, against);
-            let verdict = judged.row.verdict;
-            judged.row.existing_breach = against
-                .filter(|_| budget.existing_breach == Level::Warn)
-                .and_then(|against| {
-                    against::existing_breach(line, verdict, budget, forecast, offer, against)
-                });
-            judged
+    let lines = lines.filter(|line| concerns(line, forecast, offer));
+    let judged = lines.map(|line| {
+        let mut judged = judge_line(line, budget, forecast, offer, against);
+        let verdict = judged.row.verdict;
+        judged.row.existing_breach = excusing.and_then(|against| {
+            against::existing_breach(line, verdict, budget, forecast, offer, against)
         });
+        judged
+    });
     judged.collect()
 }
 
@@ -267,37 +265,28 @@ fn judge_line(
 /// A canary that ran out of memory, used more of it than the limit where that is all that is known, or was ended at its time
 /// limit and had already passed the limit of the full run.
 fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String> {
-    if line.bound == Bound::Min {
-        return None;
-    }
     let limit = line.limit.number;
-    let (is_passed, settled) = match line.kind {
-        LineKind::Absolute(Metric::Time) => (
-            forecast.time_at_least.is_some_and(|least| limit <= least),
-            "a canary already ran longer".to_owned(),
-        ),
-        LineKind::Absolute(Metric::Cost) => (
-            forecast.cost_at_least.is_some_and(|least| limit <= least),
-            "a canary already ran long enough to cost more".to_owned(),
-        ),
+    let passes = |least: Option<f64>| least.is_some_and(|least| limit <= least);
+    let settled = match line.kind {
+        _ if line.bound == Bound::Min => return None,
+        LineKind::Absolute(Metric::Time) if passes(forecast.time_at_least) => {
+            "a canary already ran longer".to_owned()
+        }
+        LineKind::Absolute(Metric::Cost) if passes(forecast.cost_at_least) => {
+            "a canary already ran long enough to cost more".to_owned()
+        }
         LineKind::Absolute(metric) => {
             let of = metric.memory_of()?;
-            let known = forecast.peak(of);
-            match known.at_least {
-                Some(least) if limit < least => (
-                    true,
-                    format!(
-                        "a canary already used {} of the {}",
-                        Percent(least),
-                        of.words()
-                    ),
-                ),
-                _ => (known.ran_out, format!("a canary ran out of {}", of.words())),
+            let (known, name) = (forecast.peak(of), of.words());
+            match known.at_least.filter(|least| limit < *least) {
+                Some(least) => format!("a canary already used {} of the {name}", Percent(least)),
+                None if known.ran_out => format!("a canary ran out of {name}"),
+                None => return None,
             }
         }
         LineKind::Increase(_) | LineKind::Named(_) => return None,
     };
-    is_passed.then_some(settled)
+    Some(settled)
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {

@@ -43,7 +43,13 @@ pub fn reason(
             )
         }
         (_, Some(excused)) => say(excused),
-        (None, None) => nothing_judged(lines, forecast),
+        (None, None) => {
+            let because = no_line_decides(lines);
+            match &forecast[Metric::Time] {
+                Err(unknown) if forecast.largest_share.is_none() => format!("{unknown}; {because}"),
+                _ => because,
+            }
+        }
     }
 }
 
@@ -63,10 +69,8 @@ fn worst<'a>(lines: impl DoubleEndedIterator<Item = &'a JudgedLine>) -> Option<&
     // Of equal keys `max_by` takes the last; the first line of the budget is meant.
     lines.rev().max_by(|a, b| {
         // `LineVerdict` is ordered worst first.
-        b.row
-            .verdict
-            .cmp(&a.row.verdict)
-            .then(strain(a).total_cmp(&strain(b)))
+        let by_verdict = b.row.verdict.cmp(&a.row.verdict);
+        by_verdict.then(strain(a).total_cmp(&strain(b)))
     })
 }
 
@@ -140,10 +144,8 @@ impl SaidOf<'_> {
             return match row.verdict {
                 LineVerdict::Exceeded => format!("{because}, so the full run will pass {limit}"),
                 _ => {
-                    let seen = at_least.map_or(String::new(), |least| {
-                        format!("; {}", highest_canary(least))
-                    });
-                    format!("{name} is unknown: {because}{seen}")
+                    let seen = at_least.map(|least| format!("; {}", highest_canary(least)));
+                    format!("{name} is unknown: {because}{}", seen.unwrap_or_default())
                 }
             };
         };
@@ -258,20 +260,9 @@ fn meaning(judged: &JudgedLine) -> &'static str {
     }
 }
 
-/// Why no line decides; first of all, where it is so, that no canary run completed.
-fn nothing_judged(lines: &[JudgedLine], forecast: &Forecast) -> String {
-    let because = no_line_decides(lines);
-    match &forecast[Metric::Time] {
-        Err(unknown) if forecast.largest_share.is_none() => format!("{unknown}; {because}"),
-        _ => because,
-    }
-}
-
 fn no_line_decides(lines: &[JudgedLine]) -> String {
-    let mut written = lines
-        .iter()
-        .filter(|line| line.origin == LineOrigin::Written)
-        .peekable();
+    let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;
+    let mut written = lines.iter().filter(is_written).peekable();
     if written.peek().is_none() {
         return "no budget is written".to_owned();
     }

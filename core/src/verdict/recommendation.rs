@@ -137,9 +137,8 @@ fn best(
     });
     // Of those within noise the cheaper first.
     let cost = |one: &Contender<'_>| {
-        one.measured.forecast[Metric::Cost]
-            .as_ref()
-            .map_or(f64::INFINITY, Predictive::median)
+        let cost = one.measured.forecast[Metric::Cost].as_ref();
+        cost.map_or(f64::INFINITY, Predictive::median)
     };
     as_good.sort_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
     let mut names = as_good
@@ -181,10 +180,8 @@ pub fn as_low_as_the_least(amounts: &[&Predictive], certainty: Fraction) -> Vec<
         std::ptr::eq(other, *least) || chance_below(least, other) < certainty.0 - CHANCE_ROUNDING
     };
     let places = amounts.iter().enumerate();
-    places
-        .filter(|(_, other)| may_be(other))
-        .map(|(place, _)| place)
-        .collect()
+    let places = places.filter(|(_, other)| may_be(other));
+    places.map(|(place, _)| place).collect()
 }
 
 /// P(one < other) of two independent quantities: the mean, over equally likely values of `one`, of P(other > value). Where

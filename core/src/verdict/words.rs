@@ -86,9 +86,8 @@ pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) ->
         Bound::Max => "raise",
         Bound::Min => "lower",
     };
-    let base = breach
-        .base
-        .map_or(String::new(), |base| format!(" ({})", amount(kind, base)));
+    let base = breach.base.map(|base| format!(" ({})", amount(kind, base)));
+    let base = base.unwrap_or_default();
     let change = match breach.counts_as {
         Level::Warn => format!("does not {raise} it for certain"),
         Level::Fail => format!("{raise}s it"),

@@ -157,9 +157,8 @@ pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
         (true, _) => &JOB_COLUMNS[..],
         (false, true) => &TIMING_COLUMNS,
         (false, false) => {
-            return Err(TableError::UnknownColumns {
-                found: header.shown(),
-            });
+            let found = header.shown();
+            return Err(TableError::UnknownColumns { found });
         }
     };
     if records.is_empty() {
@@ -369,9 +368,9 @@ fn number(text: &str) -> Option<f64> {
 pub(super) const SECONDS: &str = "a number of seconds, at most a hundred years";
 
 fn seconds(text: &str) -> Option<Seconds> {
-    number(text)
-        .filter(|number| (0.0..=sound::LONGEST_SECONDS).contains(number))
-        .map(Seconds)
+    let seconds = number(text)?;
+    let is_possible = (0.0..=sound::LONGEST_SECONDS).contains(&seconds);
+    is_possible.then_some(Seconds(seconds))
 }
 
 /// `0.03` or `3%`.

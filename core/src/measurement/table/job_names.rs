@@ -1,7 +1,7 @@
 //! The jobs of the seed library's table: its `job_name` is that of a training job, which is unique, and rows belong together only
 //! as far as their names say it.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::quoted;
 
@@ -39,11 +39,7 @@ pub(super) fn jobs_of(names: &[Option<&str>]) -> (Vec<String>, Option<String>) {
 
 /// Whether a name occurs twice.
 fn groups(names: &[&str]) -> bool {
-    let mut seen: HashMap<&str, u32> = HashMap::new();
-    for name in names {
-        *seen.entry(name).or_default() += 1;
-    }
-    seen.values().any(|count| *count > 1)
+    names.iter().collect::<HashSet<_>>().len() < names.len()
 }
 
 /// The job of a training job's name. Names of training jobs are unique, so SageMaker's library and this table's append the

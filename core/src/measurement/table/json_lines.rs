@@ -35,14 +35,14 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
         match read_line(json) {
             Ok(measurement) => measurements.push(measurement),
             // A single damaged line is not a truncated record but another kind of file.
-            Err(BadLine {
-                what,
-                is_damaged: true,
-                is_cut,
-            }) if is_last && (index > 0 || is_cut && !text.ends_with('\n')) => notes.push(format!(
-                "line {line}: the last line is damaged and left out; its writer was probably killed ({what})"
-            )),
-            Err(bad) => problems.push(TableProblem::of(*line, None, bad.what)),
+            Err((what, Some(is_cut)))
+                if is_last && (index > 0 || is_cut && !text.ends_with('\n')) =>
+            {
+                notes.push(format!(
+                    "line {line}: the last line is damaged and left out; its writer was probably killed ({what})"
+                ));
+            }
+            Err((what, _)) => problems.push(TableProblem::of(*line, None, what)),
         }
     }
     notes.extend(keep_each_once(&mut measurements));
@@ -76,45 +76,33 @@ pub fn to_json_line(measurement: &Measurement) -> String {
     visible_json(line)
 }
 
-/// Why a line is rejected.
-struct BadLine {
-    what: String,
-    /// Whether it is no measurement at all, and not one of another version or with an impossible value.
-    is_damaged: bool,
-    /// Whether the JSON ends early.
-    is_cut: bool,
-}
+/// Why a line is rejected; and, of one that is no measurement at all, whether its JSON ends early. Another version's and an
+/// impossible one are none such.
+type BadLine = (String, Option<bool>);
 
 fn read_line(json: &str) -> Result<Measurement, BadLine> {
-    let unfit = |what| BadLine {
-        what,
-        is_damaged: false,
-        is_cut: false,
-    };
     match serde_json::from_str::<Measurement>(json) {
         Ok(measurement) => {
             let odd =
                 || sound::odd_value(&measurement).map(|(field, what)| format!("{field}: {what}"));
             match newer(measurement.schema_version).or_else(odd) {
-                Some(what) => Err(unfit(what)),
+                Some(what) => Err((what, None)),
                 None => Ok(measurement),
             }
         }
         Err(error) => Err(match version(json).and_then(newer) {
-            Some(what) => unfit(what),
-            None => BadLine {
-                what: match error.is_eof() {
-                    true => "the line is cut short; expected one whole JSON object".to_owned(),
-                    // The line number is always 1; what is quoted is escaped.
-                    false => {
-                        let shown: String = plain_words(&error).chars().take(160).collect();
-                        let (what, at) = (shown.escape_debug(), error.column());
-                        format!("not a measurement: {what}, at character {at}")
-                    }
-                },
-                is_damaged: true,
-                is_cut: error.is_eof(),
-            },
+            Some(what) => (what, None),
+            None if error.is_eof() => {
+                let what = "the line is cut short; expected one whole JSON object";
+                (what.to_owned(), Some(true))
+            }
+            // The line number is always 1; what is quoted is escaped.
+            None => {
+                let shown: String = plain_words(&error).chars().take(160).collect();
+                let (what, at) = (shown.escape_debug(), error.column());
+                let what = format!("not a measurement: {what}, at character {at}");
+                (what, Some(false))
+            }
         }),
     }
 }

@@ -39,9 +39,11 @@ pub(super) fn odd_value(run: &Measurement) -> Option<OddField> {
         .or_else(|| odd_amount_of(run))
 }
 
-/// Whether the percentages, the times and the amounts of money of a run can be.
-pub(in crate::measurement) fn has_sound_amounts(run: &Measurement) -> bool {
-    odd_amount_of(run).is_none()
+impl Measurement {
+    /// Whether its percentages, times and amounts of money can be. A stored report may come from anybody.
+    pub fn has_sound_amounts(&self) -> bool {
+        odd_amount_of(self).is_none()
+    }
 }
 
 /// Where a part is more than its whole, or the bytes contradict the share that was requested, by the names that the table has for
@@ -135,17 +137,14 @@ fn most_of(field: &str) -> Option<(f64, &'static str)> {
 }
 
 fn odd(field: &str, found: impl fmt::Display, expected: &str) -> OddField {
-    (
-        field.to_owned(),
-        format!("found {found}, expected {expected}"),
-    )
+    let what = format!("found {found}, expected {expected}");
+    (field.to_owned(), what)
 }
 
 /// A percentage as it is read, 0 to 100; `None` if it is another number.
 pub(super) fn percentage(number: f64) -> Option<Percent> {
-    (0.0..=100.0 + HAIR)
-        .contains(&number)
-        .then(|| Percent(number.min(100.0)))
+    let is_share = (0.0..=100.0 + HAIR).contains(&number);
+    is_share.then(|| Percent(number.min(100.0)))
 }
 
 #[cfg(test)]
