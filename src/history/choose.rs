@@ -91,10 +91,8 @@ impl History {
         base: &BaseWanted<'_>,
     ) -> Result<Loaded, OutsideError> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
-        let is_comparable = |record: &Record| {
-            let found = record.forecast();
-            found.is_some_and(ForecastRecord::is_comparable)
-        };
+        let is_comparable =
+            |record: &Record| record.forecast().is_some_and(ForecastRecord::is_comparable);
         let mut found = Loaded::default();
         if let Some(code_key) = base.code_key {
             let is_local = self.scope() == Scope::Local;

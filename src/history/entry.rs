@@ -36,16 +36,13 @@ pub struct Entry {
 impl Entry {
     /// A name for a record, by its `recorded_at`.
     pub(super) fn of(record: &Record, scope: Scope, id: String) -> Self {
-        let key = record
-            .key()
-            .and_then(|key| key.get(..DIGITS))
-            .unwrap_or(NO_KEY);
+        let key = record.key().and_then(|key| key.get(..DIGITS));
         Self {
             recorded_at: to_the_millisecond(record.recorded_at),
             scope,
             job: record.job.clone(),
             kind: record.kind(),
-            key: key.to_owned(),
+            key: key.unwrap_or(NO_KEY).to_owned(),
             id,
         }
     }
@@ -81,13 +78,8 @@ impl Entry {
         let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
         let recorded_at = time(parts.next()?)?;
         let word = parts.next()?;
-        let kind = [
-            RecordKind::Canary,
-            RecordKind::FullRun,
-            RecordKind::Forecast,
-        ]
-        .into_iter()
-        .find(|kind| kind.to_string() == word)?;
+        let mut kinds = RecordKind::ALL.into_iter();
+        let kind = kinds.find(|kind| kind.to_string() == word)?;
         let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));
         let (key, id) = (digits()?.to_owned(), digits()?.to_owned());
         parts.next().is_none().then_some(Self {
@@ -101,17 +93,27 @@ impl Entry {
     }
 }
 
-/// The scope and the job of a file among a job's records with their extension, and its entry unless its name is not a record's;
-/// `None` for a path that is not part of a history.
-pub(super) fn record_file(path: &str) -> Option<(Scope, String, Option<Entry>)> {
-    let (scope, rest) = Scope::split(path)?;
-    let (folder, name) = rest.split_once('/')?;
-    let job = job_of(folder)?;
-    if name.starts_with('.') || !name.ends_with(EXTENSION) || name.contains('/') {
-        return None;
+/// A file among a job's records, with their extension.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RecordFile {
+    pub(super) scope: Scope,
+    pub(super) job: String,
+    /// `None` if its name is not a record's.
+    pub(super) entry: Option<Entry>,
+}
+
+impl RecordFile {
+    /// `None` for a path that is not part of a history.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        let (scope, rest) = Scope::split(path)?;
+        let (folder, name) = rest.split_once('/')?;
+        let job = job_of(folder)?;
+        if name.starts_with('.') || !name.ends_with(EXTENSION) || name.contains('/') {
+            return None;
+        }
+        let entry = Entry::in_folder(scope, job.clone(), name);
+        Some(Self { scope, job, entry })
     }
-    let entry = Entry::in_folder(scope, job.clone(), name);
-    Some((scope, job, entry))
 }
 
 /// Whether a text is exactly `digits` lowercase hex digits.

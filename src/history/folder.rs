@@ -59,15 +59,10 @@ impl RecordFolder {
         let cannot = |error| self.cannot_read(folder, error);
         let entries = match fs::read_dir(self.root.join(folder)) {
             Ok(entries) => entries,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                return Ok(());
-            }
-            Err(error) => return Err(cannot(error)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(()),
+                _ => return Err(cannot(error)),
+            },
         };
         for entry in entries {
             let entry = entry.map_err(cannot)?;
@@ -174,8 +169,8 @@ impl RecordFolder {
                 make_durable(above).map_err(cannot)?;
             }
         }
-        self.write_gitignore()
-            .map_err(|error| self.cannot_write(".gitignore", error))?;
+        let ignored = self.write_gitignore();
+        ignored.map_err(|error| self.cannot_write(".gitignore", error))?;
         Ok(record)
     }
 
@@ -229,11 +224,8 @@ impl RecordFolder {
     }
 
     fn cannot(&self, verb: &str, path: &str, help: &str, source: io::Error) -> OutsideError {
-        OutsideError::io(
-            format!("could not {verb} {}", self.place(path)),
-            help,
-            source,
-        )
+        let what = format!("could not {verb} {}", self.place(path));
+        OutsideError::io(what, help, source)
     }
 }
 

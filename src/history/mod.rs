@@ -32,7 +32,7 @@ use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 
 use crate::outside_error::OutsideError;
-use entry::record_file;
+use entry::RecordFile;
 use folder::RecordFolder;
 use record::Record;
 use s3::Bucket;
@@ -156,16 +156,16 @@ impl History {
         let mut listing = Listing::default();
         let mut damaged = Vec::new();
         for (path, link) in found {
-            let file = record_file(&path).filter(|(scope, of, _)| {
-                self.scope.reads(*scope) && job.is_none_or(|wanted| wanted == of)
+            let file = RecordFile::at(&path).filter(|file| {
+                self.scope.reads(file.scope) && job.is_none_or(|wanted| wanted == file.job)
             });
-            match (link, file) {
+            match (link, file.map(|file| file.entry)) {
                 (Some(why), _) => damaged.push((path, why)),
-                (None, Some((.., Some(entry)))) if entry.is_ahead_of(now) => {
+                (None, Some(Some(entry))) if entry.is_ahead_of(now) => {
                     damaged.push((path, "it is dated in the future"));
                 }
-                (None, Some((.., Some(entry)))) => listing.entries.push(entry),
-                (None, Some((.., None))) => damaged.push((path, "its name is not a record's name")),
+                (None, Some(Some(entry))) => listing.entries.push(entry),
+                (None, Some(None)) => damaged.push((path, "its name is not a record's name")),
                 (None, None) => {}
             }
         }

@@ -1,12 +1,13 @@
 //! Records to bytes and back. A file may be cut short, from another program, or forged.
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::entry::{Entry, is_hex};
 use super::record::{Content, Record, SCHEMA_VERSION};
 use crate::measurement::table::plain_words;
 use crate::measurement::{self, Measurement};
 use crate::report;
+use crate::units::Usd;
 
 const KEY_DIGITS: usize = 64;
 /// The start of the complaint about a sound record of a newer version.
@@ -30,8 +31,9 @@ pub(super) fn read(content: &[u8], entry: &Entry) -> Result<Record, String> {
     }
     let record: Record = serde_json::from_slice(content).map_err(|error| {
         // A newer format may differ in any other field.
-        let newer = schema_version(content).and_then(newer);
-        newer.unwrap_or_else(|| malformed(content, &error))
+        let version = serde_json::from_slice::<Value>(content).ok();
+        let version = version.and_then(|value| value["schema_version"].as_u64());
+        (version.and_then(newer)).unwrap_or_else(|| malformed(content, &error))
     })?;
     let newer = newer(u64::from(record.schema_version));
     match newer.or_else(|| contradiction(&record, entry)) {
@@ -52,21 +54,10 @@ fn malformed(content: &[u8], error: &serde_json::Error) -> String {
     } else {
         let words = plain_words(error);
         let mut characters = words.chars();
-        let mut words: String = characters.by_ref().take(LONGEST_COMPLAINT).collect();
-        if characters.next().is_some() {
-            words.push('…');
-        }
-        format!("it is not a record: {words}")
+        let start: String = characters.by_ref().take(LONGEST_COMPLAINT).collect();
+        let dots = characters.next().map_or("", |_| "…");
+        format!("it is not a record: {start}{dots}")
     }
-}
-
-fn schema_version(content: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct VersionField {
-        schema_version: u64,
-    }
-    let VersionField { schema_version } = serde_json::from_slice(content).ok()?;
-    Some(schema_version)
 }
 
 fn newer(version: u64) -> Option<String> {
@@ -96,16 +87,12 @@ fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
     if matches!(&record.content, Content::Forecast(forecast) if forecast.forecasts.is_empty()) {
         return Some("it is a forecast record without a forecast".to_owned());
     }
-    if record
-        .at_most()
-        .is_some_and(|most| !(most.0.is_finite() && most.0 >= 0.0))
-    {
+    let is_amount = |most: Usd| most.0.is_finite() && most.0 >= 0.0;
+    if !record.at_most().is_none_or(is_amount) {
         return Some(IMPOSSIBLE.to_owned());
     }
-    record
-        .measurements()
-        .iter()
-        .find_map(|measurement| problem(measurement, &record.job))
+    let mut measurements = record.measurements().iter();
+    measurements.find_map(|measurement| problem(measurement, &record.job))
 }
 
 fn problem(run: &Measurement, job: &str) -> Option<String> {

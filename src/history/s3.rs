@@ -88,14 +88,9 @@ impl Bucket {
         let place = self.root.below(path);
         let mut tries = 1;
         loop {
-            let got = self
-                .client
-                .get_object()
-                .bucket(&place.bucket)
-                .key(&place.key)
-                .send()
-                .await;
-            let object = match got {
+            let get = self.client.get_object();
+            let get = get.bucket(&place.bucket).key(&place.key);
+            let object = match get.send().await {
                 Ok(object) => object,
                 Err(error) if error.code() == Some("NoSuchKey") => {
                     return Ok(Err("it was removed after it was listed".to_owned()));
