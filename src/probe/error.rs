@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The probe could not run the command, or could not write its report.
 #[derive(Debug, thiserror::Error)]
@@ -60,13 +60,9 @@ impl ProbeError {
 
 /// A path or name for a message, with control characters escaped.
 pub(super) fn shown(text: impl AsRef<OsStr>) -> String {
-    let mut shown = String::new();
-    for character in Path::new(text.as_ref()).to_string_lossy().chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    let shown = |one: char| match one.is_control() {
+        true => one.escape_default().to_string(),
+        false => one.to_string(),
+    };
+    text.as_ref().to_string_lossy().chars().map(shown).collect()
 }

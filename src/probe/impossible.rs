@@ -30,19 +30,16 @@ impl ProbeReport {
         let bytes = memory.and_then(|memory| memory.bytes);
         let fits = (bytes.zip(self.memory_total)).is_none_or(|(bytes, total)| bytes <= total);
         let has_cores = within(self.cores, MOST_CORES) && self.cores > 0.0;
+        let has_cpu_time = within(self.cpu_seconds.0, LONGEST_RUN * MOST_CORES);
         let checks = [
             ("its time", within(self.wall_seconds.0, LONGEST_RUN)),
             ("its number of cores", has_cores),
-            (
-                "its CPU time",
-                within(self.cpu_seconds.0, LONGEST_RUN * MOST_CORES),
-            ),
+            ("its CPU time", has_cpu_time),
             ("a share beyond 0-100 %", has_shares),
             ("more memory than there is", fits),
         ];
-        checks
-            .into_iter()
-            .find_map(|(what, is_possible)| (!is_possible).then_some(what))
+        let failed = checks.into_iter().find(|(_, is_possible)| !is_possible);
+        failed.map(|(what, _)| what)
     }
 }
 

@@ -140,10 +140,10 @@ impl Controller {
                 let limit = procfs::number(stat.as_bytes(), b"hierarchical_memory_limit");
                 limit.filter(|limit| *limit < 1 << 62)
             }
-            CgroupVersion::V2 => self
-                .ancestry()
-                .filter_map(|cgroup| cgroup.read("memory.max", "memory.max")?.trim().parse().ok())
-                .min(),
+            CgroupVersion::V2 => {
+                let limit = |one: Cgroup| one.read("memory.max", "memory.max")?.trim().parse().ok();
+                self.ancestry().filter_map(limit).min()
+            }
         };
         limit.map(Bytes)
     }
@@ -206,9 +206,8 @@ impl OomKills {
     /// Whether a process was killed since the watch began.
     pub(super) fn have_risen(&self) -> bool {
         let now = Self::now(self.cgroup.as_ref());
-        now.into_iter()
-            .zip(self.before)
-            .any(|(now, before)| now > before)
+        let mut kills = now.into_iter().zip(self.before);
+        kills.any(|(now, before)| now > before)
     }
 }
 
@@ -229,10 +228,8 @@ impl OwnCgroup {
         let mut switched_on = false;
         if *version == CgroupVersion::V2 {
             let enabled = fs::read_to_string(&switch).ok()?;
-            if !enabled
-                .split_ascii_whitespace()
-                .any(|name| name == "memory")
-            {
+            let mut enabled = enabled.split_ascii_whitespace();
+            if enabled.all(|name| name != "memory") {
                 fs::write(&switch, "+memory").ok()?;
                 switched_on = true;
             }
@@ -266,10 +263,10 @@ impl OwnCgroup {
     /// Whether a process is in it, by the text of its `/proc/PID/cgroup`: one with the rights to may have moved elsewhere.
     pub(super) fn holds(&self, memberships: &[u8]) -> bool {
         let memberships = String::from_utf8_lossy(memberships);
-        let own = Path::new(&self.above.own_name)
-            .join(self.cgroup.folder.file_name().unwrap_or_default());
-        membership("memory", &memberships)
-            .is_some_and(|(_, path)| Path::new(path).starts_with(&own))
+        let own_name = self.cgroup.folder.file_name().unwrap_or_default();
+        let own = Path::new(&self.above.own_name).join(own_name);
+        let there = membership("memory", &memberships);
+        there.is_some_and(|(_, path)| Path::new(path).starts_with(&own))
     }
 
     /// Where the kernel says how long its processes waited for a CPU; v1 has no such file.

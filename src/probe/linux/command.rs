@@ -22,14 +22,11 @@ pub(super) fn start(
     environment: Option<&CommandEnvironment>,
 ) -> Result<Child, ProbeError> {
     let (program, arguments) = command.split_first().ok_or(ProbeError::NoCommand)?;
-    let search_path = match environment {
-        Some(environment) => {
-            let mut variables = environment.iter();
-            let path = variables.find(|(name, _)| name == "PATH");
-            path.map(|(_, value)| value.clone())
-        }
-        None => env::var_os("PATH"),
+    let path_of = |variables: &CommandEnvironment| {
+        let path = variables.iter().find(|(name, _)| name == "PATH");
+        path.map(|(_, value)| value.clone())
     };
+    let search_path = environment.map_or_else(|| env::var_os("PATH"), path_of);
     let path = locate(program, search_path.as_deref())?;
     let mut process = Command::new(&path);
     process
@@ -80,11 +77,8 @@ pub(super) fn locate_tool(name: &str) -> Option<PathBuf> {
 
 fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
     match fs::metadata(&path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Err(ProbeError::NotStarted {
-                path,
-                source: error,
-            })
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+            Err(ProbeError::NotStarted { path, source })
         }
         Err(_) => Err(ProbeError::Missing { path }),
         Ok(file) if file.is_dir() => Err(ProbeError::Folder { path }),

@@ -22,16 +22,14 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 pub fn host_capacity() -> Capacity {
     let controller = Controller::of_this_process("memory");
     let memory = memory_total(controller.as_ref());
-    let gpus =
-        command::locate_tool(NVIDIA_SMI).map_or_else(Vec::new, |program| gpu_memories(&program));
+    let tool = command::locate_tool(NVIDIA_SMI);
+    let gpus = tool.map_or_else(Vec::new, |program| gpu_memories(&program));
+    let are_alike = gpus.windows(2).all(|pair| pair[0] == pair[1]);
     Capacity {
         vcpus: whole(cores()),
         memory: memory.unwrap_or_default(),
         gpus: u32::try_from(gpus.len()).unwrap_or(u32::MAX),
-        gpu_memory: gpus
-            .first()
-            .filter(|first| gpus.iter().all(|other| other == *first))
-            .copied(),
+        gpu_memory: gpus.first().copied().filter(|_| are_alike),
     }
 }
 

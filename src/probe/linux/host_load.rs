@@ -137,11 +137,8 @@ impl HostLoad {
     pub(super) fn observe(&mut self, processes: &[Process]) {
         let waited = |process: &Process| {
             let text = procfs::process(process.pid, WAITED).ok()?;
-            let nanoseconds = str::from_utf8(&text)
-                .ok()?
-                .split_ascii_whitespace()
-                .nth(1)?;
-            nanoseconds.parse().ok().map(Duration::from_nanos)
+            let mut words = str::from_utf8(&text).ok()?.split_ascii_whitespace();
+            words.nth(1)?.parse().ok().map(Duration::from_nanos)
         };
         self.waited = processes.iter().filter_map(waited).chain(self.waited).max();
         if let Some(now) = HostCpu::now() {
@@ -171,10 +168,10 @@ impl HostLoad {
         let own = own.0 + (last.probe.saturating_sub(first.probe)).as_secs_f64();
         let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
         let waited = match self.waited.filter(|_| is_of_host) {
-            Some(longest) => Some((
-                longest,
-                "schedstat of the process that waited longest".into(),
-            )),
+            Some(longest) => {
+                let source = "schedstat of the process that waited longest";
+                Some((longest, source.to_owned()))
+            }
             None => (last.pressure.zip(first.pressure)).map(|(last, first)| {
                 let file = self.pressure_file.display().to_string();
                 (last.saturating_sub(first), file)

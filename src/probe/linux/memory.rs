@@ -206,11 +206,10 @@ impl TreeMemory {
         };
         // A sum over processes counts shared pages twice.
         let bytes = total.map_or(bytes, |total| bytes.min(total));
+        let percent = total.and_then(|total| Percent::of_bytes(bytes, total));
         let peak = PeakMemory {
             bytes: Some(bytes),
-            percent: total
-                .and_then(|total| Percent::of_bytes(bytes, total))
-                .map(|percent| Percent(percent.0.min(100.0))),
+            percent: percent.map(|percent| Percent(percent.0.min(100.0))),
             source,
             upper_bound: (bound > bytes).then_some(bound),
             is_lower_bound: false,
@@ -267,12 +266,10 @@ fn pressure(level: Bytes, grown: Bytes, host: &HostMemory) -> Pressure {
         };
     }
     // The host is short of memory; this command is only to blame for its own part.
+    let stopped = Ending::Stopped { signal: SIGTERM };
     let (ending, whose) = match level.as_f64() >= total * OWN_FAULT {
         true => (Ending::OutOfMemory, ""),
-        false => (
-            Ending::Stopped { signal: SIGTERM },
-            ", most of it used by other processes",
-        ),
+        false => (stopped, ", most of it used by other processes"),
     };
     let note = format!(
         "the command was ended at {level} because the host had less than 2% of its memory left{whose}"

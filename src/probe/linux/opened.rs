@@ -48,11 +48,11 @@ impl WatchedChannels {
         let channels: BTreeMap<String, ChannelConfig> = config(base, CHANNELS).unwrap_or_default();
         let deadline = Instant::now() + LONGEST_WALK;
         let watched = channels.into_iter().map(|(name, channel)| {
-            let sight = (channel.training_input_mode == FILE_MODE)
-                .then(|| watch(&base.join(DATA).join(&name), deadline))
-                .flatten()
-                .map_or(Sight::Unknown, Sight::Watched);
-            (name, sight)
+            let sight = match channel.training_input_mode == FILE_MODE {
+                true => watch(&base.join(DATA).join(&name), deadline),
+                false => None,
+            };
+            (name, sight.map_or(Sight::Unknown, Sight::Watched))
         });
         Self(watched.collect())
     }
@@ -78,9 +78,8 @@ impl WatchedChannels {
             Sight::Opened => Some((name, true)),
             Sight::Unknown => None,
         });
-        known
-            .collect::<Option<_>>()
-            .filter(|all: &BTreeMap<_, _>| !all.is_empty())
+        let known: Option<BTreeMap<_, _>> = known.collect();
+        known.filter(|all| !all.is_empty())
     }
 }
 

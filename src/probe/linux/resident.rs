@@ -70,11 +70,10 @@ impl ResidentSum {
             self.ratio = 1.0;
             self.taken = None;
         } else {
-            let changed =
-                (self.taken).is_none_or(|(then, _)| is_far(plain.as_f64(), then.as_f64()));
-            let aged = self
-                .taken
-                .is_some_and(|(_, when)| elapsed.saturating_sub(when) >= STALE_AGE);
+            let is_other = |(then, _): (Bytes, _)| is_far(plain.as_f64(), then.as_f64());
+            let is_old = |(_, when): (_, Duration)| elapsed.saturating_sub(when) >= STALE_AGE;
+            let changed = self.taken.is_none_or(is_other);
+            let aged = self.taken.is_some_and(is_old);
             let is_due = (changed || aged) && elapsed >= self.rested;
             if let Some(reading) = is_due.then(read_proportional).flatten() {
                 self.take(plain, elapsed, reading);

@@ -93,10 +93,9 @@ impl<'a> WatchedRun<'a> {
         let memory_controller = Controller::of_this_process("memory");
         let memory_total = memory_total(memory_controller.as_ref());
         let cores = cores();
-        let cgroup = memory_controller
-            .as_ref()
-            .filter(|_| options.scope == UsageScope::Command)
-            .and_then(|controller| OwnCgroup::create(controller, Pid::this().as_raw()));
+        let is_of_command = options.scope == UsageScope::Command;
+        let own = memory_controller.as_ref().filter(|_| is_of_command);
+        let cgroup = own.and_then(|own| OwnCgroup::create(own, Pid::this().as_raw()));
         // Before the command, which could write another.
         let container = match &options.output {
             Destination::Stdout { mark: Some(_) } => TrainingContainer::here(),
@@ -105,10 +104,9 @@ impl<'a> WatchedRun<'a> {
         let oom_kills = OomKills::watch(memory_controller.as_ref());
         let container_base = container.as_ref().map(|container| container.base.as_path());
         // Beside a launcher's first process the others may have opened theirs already.
-        let channels = (options.opt_ml.as_deref().or(container_base))
-            .filter(|_| options.scope == UsageScope::Command)
-            .map(WatchedChannels::below)
-            .unwrap_or_default();
+        let base = options.opt_ml.as_deref().or(container_base);
+        let base = base.filter(|_| is_of_command);
+        let channels = base.map(WatchedChannels::below).unwrap_or_default();
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let mut mounts = MountNamespace::default();
@@ -136,10 +134,8 @@ impl<'a> WatchedRun<'a> {
             None => (start(), None),
         };
         let child = child?;
-        let _ = fs::write(
-            format!("/proc/{}/oom_score_adj", child.id()),
-            OOM_SCORE_ADJUSTMENT,
-        );
+        let adjustment = format!("/proc/{}/oom_score_adj", child.id());
+        let _ = fs::write(adjustment, OOM_SCORE_ADJUSTMENT);
         tree.main = Some(i32::try_from(child.id()).expect("process numbers fit pid_t"));
 
         let mut notes = Vec::new();
@@ -195,10 +191,9 @@ impl<'a> WatchedRun<'a> {
         let mut next_sample = started + SAMPLE_INTERVAL;
         let mut looks = (1..=EARLY_LOOKS).map(|look| started + EARLY_LOOK_INTERVAL * look);
         let mut next_look = looks.next();
-        let time_limit = self.options.max_runtime.and_then(|limit| {
-            self.started
-                .checked_add(Duration::try_from_secs_f64(limit.0).ok()?)
-        });
+        let time_limit = self.options.max_runtime;
+        let time_limit = time_limit
+            .and_then(|limit| started.checked_add(Duration::try_from_secs_f64(limit.0).ok()?));
         let grace = Duration::try_from_secs_f64(self.options.grace.0).unwrap_or(Duration::MAX);
         // Set once the probe ends the tree, with the reason.
         let mut ended: Option<(Ending, Shutdown)> = None;
@@ -208,12 +203,10 @@ impl<'a> WatchedRun<'a> {
                 Some((_, shutdown)) => Some(shutdown.next_step()),
                 None => time_limit,
             };
-            let wake = [next_look, due]
-                .into_iter()
-                .flatten()
-                .fold(next_sample, Instant::min);
-            self.signals
-                .wait(wake.saturating_duration_since(Instant::now()));
+            let others = [next_look, due].into_iter().flatten();
+            let wake = others.fold(next_sample, Instant::min);
+            let time = wake.saturating_duration_since(Instant::now());
+            self.signals.wait(time);
             let late = Instant::now().saturating_duration_since(next_sample);
             if late > LATE {
                 self.halted = self.halted.max(Some(late + SAMPLE_INTERVAL));
@@ -295,7 +288,13 @@ impl<'a> WatchedRun<'a> {
         }
         let stuck = shutdown.map_or(0, |shutdown| self.finish(shutdown));
         let ending = ending.unwrap_or_else(|| self.own_ending(status));
-        self.report.ending = self.launched_ending(ending);
+        // Also where it failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
+        let is_well = ending == Ending::Exited { code: 0 };
+        self.report.ending =
+            match self.launched.is_some() && !is_well && self.oom_kills.have_risen() {
+                true => Ending::OutOfMemory,
+                false => ending,
+            };
         self.report.wall_seconds = Seconds(wall.as_secs_f64());
         let stopped = survivors.saturating_sub(stuck);
         self.report.survivors_ended = u32::try_from(stopped).unwrap_or(u32::MAX);
@@ -380,15 +379,6 @@ impl<'a> WatchedRun<'a> {
     fn look_at_memory(&mut self, processes: &[Process]) -> Pressure {
         let own = self.tree.cgroup.as_ref();
         self.memory.observe(self.started.elapsed(), processes, own)
-    }
-
-    /// The same where the command failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
-    fn launched_ending(&self, ending: Ending) -> Ending {
-        let is_well = ending == Ending::Exited { code: 0 };
-        match self.launched.is_some() && !is_well && self.oom_kills.have_risen() {
-            true => Ending::OutOfMemory,
-            false => ending,
-        }
     }
 
     /// The ending of a command that the probe did not end.

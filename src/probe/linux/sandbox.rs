@@ -31,18 +31,15 @@ pub(super) struct MountNamespace {
 
 impl MountNamespace {
     pub(super) fn mount_opt_ml(&mut self, directory: &Path) -> Result<(), String> {
-        let source = directory
-            .canonicalize()
-            .ok()
-            .filter(|path| path.is_dir())
-            .ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
+        let source = directory.canonicalize().ok().filter(|path| path.is_dir());
+        let source = source.ok_or_else(|| format!("`{}` is not a folder", shown(directory)))?;
         if !Path::new("/opt").is_dir() {
             return Err("this host has no /opt; create it".to_owned());
         }
         self.enter()?;
         if Path::new("/opt/ml").is_dir() {
-            bind(&source, Path::new("/opt/ml"))
-                .map_err(|error| refused("mounting at /opt/ml", error))
+            let mounted = bind(&source, Path::new("/opt/ml"));
+            mounted.map_err(|error| refused("mounting at /opt/ml", error))
         } else {
             rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
         }
@@ -113,9 +110,9 @@ fn enter_namespace() -> Result<(), String> {
         // These files belong to root while the process is private.
         let was_open = prctl::get_dumpable().unwrap_or(true);
         let _ = prctl::set_dumpable(true);
-        let mapped = files
-            .into_iter()
-            .try_for_each(|(file, text)| fs::write(format!("/proc/self/{file}"), text));
+        let mut files = files.into_iter();
+        let mapped =
+            files.try_for_each(|(file, text)| fs::write(format!("/proc/self/{file}"), text));
         let _ = prctl::set_dumpable(was_open);
         mapped.map_err(|error| refused("mapping users in a namespace", error))?;
     }
@@ -141,11 +138,9 @@ fn rebuild_opt(source: &Path) -> io::Result<()> {
     let held_source = fs::File::open(source)?;
     let (kind, options) = (Some("tmpfs"), Some("mode=755"));
     mount(kind, "/opt", kind, MsFlags::empty(), options)?;
-    let built = fill_opt(
-        &entries,
-        &format!("/proc/self/fd/{}", old.as_raw_fd()),
-        &format!("/proc/self/fd/{}", held_source.as_raw_fd()),
-    );
+    let held = [old.as_raw_fd(), held_source.as_raw_fd()];
+    let [old, source] = held.map(|held| format!("/proc/self/fd/{held}"));
+    let built = fill_opt(&entries, &old, &source);
     if built.is_err() {
         // The old /opt is better than a partial new one.
         let _ = umount2("/opt", MntFlags::MNT_DETACH);

@@ -13,8 +13,8 @@ use std::time::Duration;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, getppid};
-use signal_hook::SigId;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::{SigId, flag, low_level};
 
 use super::procfs;
 
@@ -49,19 +49,12 @@ impl CaughtSignals {
             }
             if asks_to_stop {
                 let value = usize::try_from(signal).expect("signal numbers are positive");
-                signals.registered.push(signal_hook::flag::register_usize(
-                    signal,
-                    Arc::clone(&signals.stop),
-                    value,
-                )?);
+                let id = flag::register_usize(signal, Arc::clone(&signals.stop), value)?;
+                signals.registered.push(id);
             }
             // Registered after the flag: handlers run in order, and the woken reader checks the flag.
-            signals
-                .registered
-                .push(signal_hook::low_level::pipe::register(
-                    signal,
-                    writer.try_clone()?,
-                )?);
+            let id = low_level::pipe::register(signal, writer.try_clone()?)?;
+            signals.registered.push(id);
         }
         if parent.is_some() {
             // The kernel sends it when the thread ends that started the probe. The parent may live on, as runtimes end idle threads.
@@ -98,7 +91,7 @@ impl CaughtSignals {
 impl Drop for CaughtSignals {
     fn drop(&mut self) {
         for id in self.registered.drain(..) {
-            signal_hook::low_level::unregister(id);
+            low_level::unregister(id);
         }
     }
 }
@@ -106,9 +99,8 @@ impl Drop for CaughtSignals {
 /// The mask of signals that this process ignores; 0 if `/proc` cannot be read.
 fn ignored_signals() -> u64 {
     let status = fs::read("/proc/self/status").unwrap_or_default();
-    procfs::field(&status, b"SigIgn:")
-        .and_then(|mask| u64::from_str_radix(mask, 16).ok())
-        .unwrap_or(0)
+    let mask = procfs::field(&status, b"SigIgn:");
+    mask.map_or(0, |mask| u64::from_str_radix(mask, 16).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -48,11 +48,8 @@ fn parse_stat(line: &[u8]) -> Option<Process> {
     let pid_end = line.iter().position(|byte| *byte == b' ')?;
     let name_end = line.iter().rposition(|byte| *byte == b')')?;
     let pid = str::from_utf8(&line[..pid_end]).ok()?.parse().ok()?;
-    let fields: Vec<&str> = str::from_utf8(&line[name_end + 1..])
-        .ok()?
-        .split_ascii_whitespace()
-        .take(20)
-        .collect();
+    let rest = str::from_utf8(&line[name_end + 1..]).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
     // Field 3 of the man page is the first one here.
     let field = |number: usize| fields.get(number - 3).copied();
     let ticks = |number| {
@@ -183,11 +180,12 @@ impl ProcessTree {
         let found = descendants(self.root, &candidates, &self.excluded);
         let members: HashSet<i32> = found.iter().map(|process| process.pid).collect();
         let seen = candidates.iter().map(|process| process.pid);
-        self.foreign
-            .extend(seen.filter(|pid| !members.contains(pid)));
-        for orphan in found.iter().filter(|process| {
+        let foreign = seen.filter(|pid| !members.contains(pid));
+        self.foreign.extend(foreign);
+        let is_orphan = |process: &&Process| {
             process.is_dead() && process.parent == self.root && self.main != Some(process.pid)
-        }) {
+        };
+        for orphan in found.iter().filter(is_orphan) {
             let _ = waitpid(Pid::from_raw(orphan.pid), Some(WaitPidFlag::WNOHANG));
         }
         found

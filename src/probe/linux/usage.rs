@@ -22,9 +22,8 @@ fn cpu_time(of: UsageWho) -> Duration {
 /// The unit of CPU times in `/proc`.
 pub(super) fn ticks_per_second() -> f64 {
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten();
-    ticks
-        .and_then(|ticks| i32::try_from(ticks).ok())
-        .map_or(100.0, f64::from)
+    let ticks = ticks.and_then(|ticks| i32::try_from(ticks).ok());
+    ticks.map_or(100.0, f64::from)
 }
 
 /// CPU time that the calling thread has used.
