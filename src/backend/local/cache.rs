@@ -71,17 +71,14 @@ impl Cache {
         search(&real, SEARCHED_ENTRIES).map_err(|(why, help)| refused(&why, help))?;
         if !paths.caches.iter().any(|opened| real.starts_with(opened)) {
             let real = real.display();
-            return Err(refused(
-                "is not open to canaries: a spec alone opens no folder",
-                &format!(
-                    "where it may be read by the code of a change, start the gate with `--cache {real}`"
-                ),
-            ));
+            let help = format!(
+                "where it may be read by the code of a change, start the gate with `--cache {real}`"
+            );
+            let why = "is not open to canaries: a spec alone opens no folder";
+            return Err(refused(why, &help));
         }
-        Ok(Self {
-            below: below.into(),
-            real,
-        })
+        let below = below.into();
+        Ok(Self { below, real })
     }
 
     /// Links the cache into a canary's own home folder.
@@ -107,12 +104,8 @@ fn search(cache: &Path, at_most: usize) -> Result<(), (String, &'static str)> {
     let mut left = at_most;
     for _ in 0..SEARCHED_LEVELS {
         let mut next = Vec::new();
-        for entry in level
-            .iter()
-            .filter_map(|folder| fs::read_dir(folder).ok())
-            .flatten()
-            .flatten()
-        {
+        let folders = level.iter().filter_map(|folder| fs::read_dir(folder).ok());
+        for entry in folders.flatten().flatten() {
             let path = entry.path();
             if is_secret_name(&entry.file_name().to_string_lossy()) {
                 let secret = path.strip_prefix(cache).unwrap_or(&path).display();

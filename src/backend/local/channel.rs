@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use futures_util::FutureExt;
 use sha2::{Digest, Sha256};
 
-use super::workspace::{cannot_write, make_folder};
+use super::workspace::make_folder;
 use crate::backend::project_paths::ProjectPaths;
-use crate::backend::rows::{self, OpenFile};
+use crate::backend::rows::{self, OpenFile, cannot_write};
 use crate::canary::{ChannelData, Objects};
 use crate::outside_error::OutsideError;
 use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
@@ -71,11 +71,8 @@ fn unreadable(field: &str, path: &Path, source: io::Error) -> OutsideError {
         io::ErrorKind::PermissionDenied => "make it readable for the user that runs the gate",
         _ => "keep the data unchanged and readable while the gate reads them",
     };
-    OutsideError::io(
-        format!("{field}: {} cannot be read", path.display()),
-        help,
-        source,
-    )
+    let what = format!("{field}: {} cannot be read", path.display());
+    OutsideError::io(what, help, source)
 }
 
 impl RangeSource for DiskFile<'_> {
@@ -233,13 +230,12 @@ impl LocalChannel<'_> {
             }
             let (path, metadata) = self.real(&object.key)?;
             if metadata.len() != object.bytes.0 {
-                return Err(OutsideError::new(
-                    format!(
-                        "the data file {} has changed since it was listed",
-                        path.display()
-                    ),
-                    "keep the data unchanged while canaries run, and run the gate again",
-                ));
+                let what = format!(
+                    "the data file {} has changed since it was listed",
+                    path.display()
+                );
+                let help = "keep the data unchanged while canaries run, and run the gate again";
+                return Err(OutsideError::new(what, help));
             }
             if object.bytes.0 <= COPIED_UP_TO {
                 fs::copy(&path, &target).map_err(|error| cannot_write(&target, error))?;

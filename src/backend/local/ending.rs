@@ -58,14 +58,11 @@ pub(super) fn outcome(
     last_line: Option<&str>,
     machine_was_full: bool,
 ) -> Outcome {
-    let said = failure_file
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
-        .or(last_line)
-        .map(|text| text.chars().take(FAILURE_TEXT).collect::<String>());
-    let ran_out = said
-        .as_deref()
-        .is_some_and(|text| MEMORY_WORDS.iter().any(|words| text.contains(words)));
+    let written = failure_file.map(str::trim).filter(|text| !text.is_empty());
+    let said = written.or(last_line);
+    let said = said.map(|text| text.chars().take(FAILURE_TEXT).collect::<String>());
+    let is_of_memory = |text: &str| MEMORY_WORDS.iter().any(|words| text.contains(words));
+    let ran_out = said.as_deref().is_some_and(is_of_memory);
     let exit_code = match ending {
         Ending::Exited { code: 0 } => return Outcome::Completed,
         Ending::TimedOut => return Outcome::TimedOut,

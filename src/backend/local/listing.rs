@@ -139,10 +139,8 @@ impl<'a> LocalChannel<'a> {
         metadata: &Metadata,
     ) -> Result<DataObject, OutsideError> {
         const STORED_UNIT: u64 = 512;
-        let (bytes, stored) = (
-            Bytes(metadata.len()),
-            Bytes(metadata.blocks() * STORED_UNIT),
-        );
+        let bytes = Bytes(metadata.len());
+        let stored = Bytes(metadata.blocks() * STORED_UNIT);
         if bytes >= LEAST_SPARSE && stored.0 <= bytes.0 / 1000 {
             let (field, path) = (&self.field, path.display());
             return Err(OutsideError::new(
@@ -167,10 +165,8 @@ impl<'a> LocalChannel<'a> {
                 Closed::Outside => "replace it by the data itself",
                 Closed::Private => "remove the link",
             };
-            return Err(OutsideError::new(
-                format!("{named} {}", closed.link()),
-                help,
-            ));
+            let what = format!("{named} {}", closed.link());
+            return Err(OutsideError::new(what, help));
         }
         match trail.contains(&real) {
             true => Err(OutsideError::new(

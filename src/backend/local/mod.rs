@@ -159,13 +159,20 @@ impl LocalBackend {
             // The full run draws nothing: it is no time that grows with the data.
             drawing = drawing + Seconds(started.elapsed().as_secs_f64());
         }
+        // Built from nothing; the spec's own `environment` wins.
+        let mut environment = self.environment.clone();
+        environment.insert("HOME".into(), sandbox.path("home").into());
+        environment.insert("TMPDIR".into(), sandbox.path("tmp").into());
+        let set = container.variables().into_iter();
+        let set = set.chain(container.environment.iter().cloned());
+        environment.extend(set.map(|(name, value)| (name.into(), value.into())));
         Ok(LaidOut {
             host: container.host,
             took: Seconds(placing.elapsed().as_secs_f64()) - drawing,
             linked,
             rows,
             command: container.command(),
-            environment: self.host_environment(container, &sandbox),
+            environment: environment.into_iter().collect(),
             read_only: caches.into_iter().map(|cache| cache.real).collect(),
             sandbox,
         })
@@ -175,21 +182,6 @@ impl LocalBackend {
     fn region(&self) -> String {
         let passed = self.environment.get(OsStr::new("AWS_REGION"));
         passed.map_or("us-east-1".into(), |region| region.to_string_lossy().into())
-    }
-
-    /// The environment of one host, built from nothing; the spec's own `environment` wins.
-    fn host_environment(
-        &self,
-        container: &Container<'_>,
-        sandbox: &Sandbox,
-    ) -> Vec<(OsString, OsString)> {
-        let mut variables = self.environment.clone();
-        variables.insert("HOME".into(), sandbox.path("home").into());
-        variables.insert("TMPDIR".into(), sandbox.path("tmp").into());
-        let own = container.environment.iter().cloned();
-        let set = container.variables().into_iter().chain(own);
-        variables.extend(set.map(|(name, value)| (name.into(), value.into())));
-        variables.into_iter().collect()
     }
 }
 

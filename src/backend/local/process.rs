@@ -122,10 +122,8 @@ impl LocalBackend {
             )
         };
         let (socket, probes_end) = GateSocket::open().map_err(not_started)?;
-        let mut child = self
-            .probe(host, max_runtime, probes_end)
-            .spawn()
-            .map_err(not_started)?;
+        let mut probe = self.probe(host, max_runtime, probes_end);
+        let mut child = probe.spawn().map_err(not_started)?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = pid.expect("a process that was just started has a number");
         let under_way = UnderWay::new(&self.probes, pid);
@@ -161,10 +159,8 @@ impl LocalBackend {
                 () = tokio::time::sleep(limit) => None,
             }
         };
-        let tail = LogTail::of(
-            streams.each_ref().map(|stream| &*stream.tail),
-            &self.secrets,
-        );
+        let said = streams.each_ref().map(|stream| &*stream.tail);
+        let tail = LogTail::of(said, &self.secrets);
         let (report, printed) = match (socket.report(), status) {
             // A probe that was killed wrote none.
             (Some(report), Some(Ok(status))) if status.code().is_some() => {

@@ -103,6 +103,7 @@ impl LocalBackend {
         let reports = || ended.iter().map(|host| host.report.as_ref());
         let walls = reports().flatten().map(|report| report.wall_seconds.0);
         let wall = Seconds(walls.fold(0.0, f64::max));
+        let opened = reports().map(|report| report?.channels_opened.as_ref());
         Ok(CanaryResult {
             measurement: Measurement {
                 phases: Phases {
@@ -113,10 +114,7 @@ impl LocalBackend {
                 },
                 training_seconds: Some(wall),
                 billable_seconds: Some(wall),
-                sample_opened: sample_opened::of_run(
-                    run,
-                    reports().map(|report| report?.channels_opened.as_ref()),
-                ),
+                sample_opened: sample_opened::of_run(run, opened),
                 usage: usage::of_machine(&ended),
                 hosts: usage::of_each_host(&cluster, &ended),
                 step_seconds: figures.step_seconds,
@@ -206,14 +204,9 @@ fn run_name(run: &CanaryRun) -> String {
     let work = run.work.as_ref().map_or(String::new(), |work| {
         format!("-work{:e}", work.level).replace('.', "-")
     });
-    format!(
-        "{}-{}-{}of{}{work}-{}",
-        run.job,
-        run.instance.total_count(),
-        run.objects,
-        run.objects_total,
-        run.replicate
-    )
+    let (job, hosts, replicate) = (&run.job, run.instance.total_count(), run.replicate);
+    let (objects, total) = (run.objects, run.objects_total);
+    format!("{job}-{hosts}-{objects}of{total}{work}-{replicate}")
 }
 
 /// Lines that each host printed; the host is named where there are several.
@@ -228,9 +221,7 @@ fn log(hosts: &[EndedHost<'_>], lines: impl Fn(&LogTail) -> Vec<String>) -> Vec<
 
 /// Whether the machine's memory was in use to an extent that an allocation could fail for it.
 fn memory_was_full(usage: &Usage, capacity: &Capacity) -> bool {
-    usage
-        .memory
-        .as_ref()
-        .and_then(|memory| memory.upper_bound.max(memory.bytes))
-        .is_some_and(|bytes| bytes.as_f64() >= FULL_MACHINE * capacity.memory.as_f64())
+    let memory = usage.memory.as_ref();
+    let most = memory.and_then(|memory| memory.upper_bound.max(memory.bytes));
+    most.is_some_and(|bytes| bytes.as_f64() >= FULL_MACHINE * capacity.memory.as_f64())
 }

@@ -36,10 +36,8 @@ pub(super) fn of_machine(hosts: &[EndedHost<'_>]) -> Usage {
 
 /// `None` unless every host was measured.
 fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
-    let all: Vec<&PeakMemory> = hosts
-        .iter()
-        .map(|usage| usage.memory.as_ref())
-        .collect::<Option<_>>()?;
+    let all = hosts.iter().map(|usage| usage.memory.as_ref());
+    let all: Vec<&PeakMemory> = all.collect::<Option<_>>()?;
     let sum = |of: fn(&PeakMemory) -> Option<Bytes>| all.iter().map(|memory| of(memory)).sum();
     let percent = all.iter().map(|memory| Some(memory.percent?.0));
     Some(PeakMemory {
@@ -56,14 +54,11 @@ fn sum_of_memory(hosts: &[&Usage]) -> Option<PeakMemory> {
 fn sum_of_shares<'a>(shares: impl Iterator<Item = Option<&'a Utilization>>) -> Option<Utilization> {
     let shares: Vec<&Utilization> = shares.collect::<Option<_>>()?;
     let sum: f64 = shares.iter().map(|share| share.mean.0).sum();
+    let source = &shares.first()?.source;
     Some(Utilization {
         mean: Percent(sum.min(100.0)),
         p99: None,
-        source: format!(
-            "{}, sum over {} hosts",
-            shares.first()?.source,
-            shares.len()
-        ),
+        source: format!("{source}, sum over {} hosts", shares.len()),
     })
 }
 

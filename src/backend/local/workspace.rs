@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::backend::rows::cannot_write;
 use crate::backend::source::SourceFile;
 use crate::outside_error::OutsideError;
 
@@ -80,13 +81,13 @@ fn refuse_links(state: &Path) -> Result<(), OutsideError> {
     };
     match [state, work.as_path()].into_iter().find(is_link) {
         None => Ok(()),
-        Some(folder) => Err(OutsideError::new(
-            format!(
+        Some(folder) => {
+            let what = format!(
                 "{} is a link; nothing is written through links",
                 folder.display()
-            ),
-            "remove the link",
-        )),
+            );
+            Err(OutsideError::new(what, "remove the link"))
+        }
     }
 }
 
@@ -214,16 +215,6 @@ pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), Outside
         copy.set_permissions(mode).map_err(failed)?;
     }
     Ok(())
-}
-
-pub(super) fn cannot_write(path: &Path, source: io::Error) -> OutsideError {
-    let help = match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space; canaries run in folders beside the spec, in `.canary-gate`"
-        }
-        _ => "make the folder writable for the user that runs the gate",
-    };
-    OutsideError::io(format!("could not write {}", path.display()), help, source)
 }
 
 #[cfg(test)]
