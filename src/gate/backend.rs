@@ -81,8 +81,7 @@ pub(crate) async fn open<'a>(
         .map(|(kind, _)| kind)
         .filter(|kind| !project.spec.prices.contains_key(kind))
         .collect();
-    let prices = session.prices(&kinds).await;
-    project.prices.borrow_mut().extend(prices);
+    project.learn_prices(session.prices(&kinds).await);
     Ok(session)
 }
 

@@ -45,11 +45,10 @@ impl PullRequestLimit {
         };
         match (origin.scope, origin.writer.event) {
             (Scope::PullRequest(_), _) => {}
-            (_, Event::Push | Event::Schedule | Event::MergeGroup) => {
+            // `Main` also of a branch that a person has checked.
+            (Scope::Main, _) | (_, Event::Push | Event::Schedule | Event::MergeGroup) => {
                 return Ok(Self::OfNoPullRequest);
             }
-            // Of a branch that a person has checked.
-            (Scope::Main, _) => return Ok(Self::OfNoPullRequest),
             (Scope::Queue | Scope::Local, _) => return Err(of_no_pull_request()),
         }
         // A runner's own folder is empty at every check, and a history that the pull request names is a new one at every push.

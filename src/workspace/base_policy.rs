@@ -78,14 +78,10 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
     let resolved = project.relative(std::iter::once(&beside));
     let as_written = project.relative_as_written(&beside);
     let above_here = as_written.clone().or_else(|| resolved.first().cloned());
-    let defaults: Vec<String> = as_written
-        .into_iter()
-        .chain(resolved)
-        .flat_map(|place| {
-            let other = Path::new(&place).with_file_name(below);
-            [place, other.to_string_lossy().into_owned()]
-        })
-        .collect();
+    let defaults = as_written.into_iter().chain(resolved).flat_map(|place| {
+        let other = Path::new(&place).with_file_name(below);
+        [place, other.to_string_lossy().into_owned()]
+    });
     match &arguments.spec {
         None => {
             places.extend(defaults);
@@ -98,7 +94,7 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
             places.extend(project.relative(std::iter::once(named)));
             places.push(project.place.file.clone());
             let is_gone = |place: &String| project.root.join(place).symlink_metadata().is_err();
-            places.extend(defaults.into_iter().filter(is_gone));
+            places.extend(defaults.filter(is_gone));
         }
     }
     let mut seen = HashSet::new();
@@ -210,8 +206,8 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
     let recording = (base.tree.as_ref()).and_then(|tree| recording_note(project, tree, &shown));
     let mut notes = Vec::from_iter(recording);
     notes.extend(take_prices(project, base.prices, &shown));
-    let looked_for: Vec<&str> = base.files.iter().map(|file| file.place.as_str()).collect();
-    let looked_for = looked_for.join(", ");
+    let looked_for = base.files.iter().map(|file| file.place.as_str());
+    let looked_for = Vec::from_iter(looked_for).join(", ");
     let policy = &mut project.policy;
     let mut of_base = None;
     match spec_of(base.files) {
@@ -255,9 +251,8 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
     }
     match policy::apply_base_policy(&project.spec, of_base.as_ref(), cap, &tables::is_listed) {
         Ok((spec, mut changes)) => {
-            changes
-                .notes
-                .splice(..0, std::mem::take(&mut policy.changes.notes));
+            let notes = std::mem::take(&mut policy.changes.notes);
+            changes.notes.splice(..0, notes);
             policy.changes = changes;
             project.own_spec = Some(std::mem::replace(&mut project.spec, spec));
         }
@@ -306,10 +301,8 @@ fn recording_note(project: &Project, base: &Tree, shown: &str) -> Option<String>
 
 /// The base's spec, the first of its files that exists: its place, and what it says or why it is invalid.
 pub(crate) fn spec_of(files: Vec<BaseFile>) -> Option<(String, Result<Spec, String>)> {
-    let mut found = files
-        .into_iter()
-        .filter_map(|file| Some((file.place, file.bytes?)));
-    let (place, bytes) = found.next()?;
+    let mut files = files.into_iter();
+    let (place, bytes) = files.find_map(|file| Some((file.place, file.bytes?)))?;
     let spec = bytes.and_then(|bytes| read(&place, &bytes));
     Some((place, spec))
 }

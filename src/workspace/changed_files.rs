@@ -55,20 +55,17 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
     }
     let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
         if arguments.base.is_some() || arguments.head.is_some() {
-            return Err(AppError::usage(
-                "`--base` and `--head` need a git checkout, and git knows none here",
-            )
-            .help("name the changes with `--changed-files FILE` or `--all`"));
+            let message = "`--base` and `--head` need a git checkout, and git knows none here";
+            let help = "name the changes with `--changed-files FILE` or `--all`";
+            return Err(AppError::usage(message).help(help));
         }
         return everything("there is no git checkout here");
     };
     let base = arguments.base.clone().or_else(|| checkout.default_base());
     let Some(base) = base else {
         if let Some(head) = &arguments.head {
-            return Err(
-                AppError::usage(format!("there is no origin to compare `{head}` with"))
-                    .help("name what to compare with: `--base REF`"),
-            );
+            let message = format!("there is no origin to compare `{head}` with");
+            return Err(AppError::usage(message).help("name what to compare with: `--base REF`"));
         }
         return everything("there is no origin to compare with; `--base REF` names one");
     };
@@ -141,10 +138,9 @@ pub(crate) fn refuse_another_head(
     if Some(checkout.resolve(head)?) == checkout.commit() {
         return Ok(());
     }
-    Err(AppError::usage(format!(
-        "`--head {head}` is not what is checked out here, and canaries run what is"
-    ))
-    .help(format!("check it out first: git checkout {head}")))
+    let message =
+        format!("`--head {head}` is not what is checked out here, and canaries run what is");
+    Err(AppError::usage(message).help(format!("check it out first: git checkout {head}")))
 }
 
 /// Why every job counts as changed, if `--all` did not ask for it.
@@ -159,10 +155,9 @@ pub(crate) fn note(change: &Change, arguments: &ChangeArguments) -> Option<Strin
 
 /// The report's note that no job is affected.
 pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
-    let among = if names.is_empty() {
-        String::new()
-    } else {
-        format!(" among {}", names.join(", "))
+    let among = match names {
+        [] => String::new(),
+        names => format!(" among {}", names.join(", ")),
     };
     match change {
         Change::Everything { .. } => format!("no job{among} to look at"),

@@ -130,15 +130,13 @@ pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<St
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = paths.len().div_ceil(threads).max(1);
     let of_part = |part: &[&Path]| -> Vec<io::Result<String>> {
-        part.iter()
-            .map(|path| id_of(&root.join(path), like))
-            .collect()
+        let ids = part.iter().map(|path| id_of(&root.join(path), like));
+        ids.collect()
     };
     std::thread::scope(|scope| {
         let parts = paths.chunks(share);
-        let started: Vec<_> = parts
-            .map(|part| scope.spawn(move || of_part(part)))
-            .collect();
+        let started = parts.map(|part| scope.spawn(move || of_part(part)));
+        let started: Vec<_> = started.collect();
         let ended = started.into_iter().map(|part| match part.join() {
             Ok(ids) => ids,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -169,11 +167,10 @@ pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
 
 /// The folder that holds `.git` at or above `folder`, and not above `workspace`; `None` without one.
 pub(crate) fn root_of(folder: &Path, workspace: &Path) -> Option<PathBuf> {
-    folder
-        .ancestors()
-        .take_while(|ancestor| ancestor.starts_with(workspace))
-        .find(|ancestor| ancestor.join(".git").exists())
-        .map(Path::to_owned)
+    let above = folder.ancestors();
+    let mut within = above.take_while(|ancestor| ancestor.starts_with(workspace));
+    let root = within.find(|ancestor| ancestor.join(".git").exists());
+    root.map(Path::to_owned)
 }
 
 /// The commit that is checked out in `root`, read from the files of its `.git`; `None` if they do not name one.

@@ -123,12 +123,9 @@ impl Project {
             None => without_dots(&Path::new(&self.place.folder).join(written)),
         };
         let source = place(job.training.source_dir.as_deref().unwrap_or("."));
-        let channels = job
-            .training
-            .channels
-            .iter()
-            .map(|channel| place(&channel.uri));
-        channels.filter(|data| *data != source).collect()
+        let channels = job.training.channels.iter();
+        let data = channels.map(|channel| place(&channel.uri));
+        data.filter(|data| *data != source).collect()
     }
 
     /// The paths that differ between `head`, by default the work tree, and its merge base with `base`: from the root, sorted.
@@ -148,9 +145,9 @@ impl Project {
         let is_gone = |path: &PathBuf| now.get(path).is_none();
         if changed.iter().any(is_gone) {
             let sparse = checkout.listed()?.sparse;
-            let is_left_out =
-                |path: &PathBuf| before.get(path).is_some_and(|file| sparse.contains(file));
-            changed.retain(|path| !(is_gone(path) && is_left_out(path)));
+            let is_kept =
+                |path: &PathBuf| before.get(path).is_none_or(|file| !sparse.contains(file));
+            changed.retain(|path| !is_gone(path) || is_kept(path));
         }
         // Where the change itself says what git makes of files, their bytes alone count.
         if changed.iter().any(|path| path.ends_with(ATTRIBUTES)) {

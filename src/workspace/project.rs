@@ -117,7 +117,7 @@ pub(crate) struct Project {
     /// Read once, before anything is started: what a canary does to the checkout is nobody's code.
     code: OnceCell<CheckoutCode>,
     /// Today's prices, from the backend.
-    pub(crate) prices: RefCell<BTreeMap<InstanceType, Price>>,
+    prices: RefCell<BTreeMap<InstanceType, Price>>,
     /// AWS's published prices beside the spec; those of the base where its policy applies.
     pub(crate) price_file: PriceFile,
     /// What this machine has, where canaries run on it.
@@ -155,21 +155,15 @@ impl Project {
     }
 
     fn of(written: WrittenSpec, checkout: Option<Checkout>) -> Result<Self, AppError> {
-        let WrittenSpec {
-            spec,
-            file: real,
-            folder,
-        } = written;
-        let root = checkout
-            .as_ref()
-            .map_or_else(|| folder.clone(), |checkout| checkout.root().to_owned());
+        let WrittenSpec { spec, file, folder } = written;
+        let root = checkout.as_ref().map_or(&*folder, Checkout::root);
+        let root = root.to_owned();
         let relative = |path: &Path| {
-            path.strip_prefix(&root)
-                .map(|path| path.to_string_lossy().into_owned())
-                .unwrap_or_default()
+            let below = path.strip_prefix(&root).unwrap_or(Path::new(""));
+            below.to_string_lossy().into_owned()
         };
         let place = SpecPlace {
-            file: relative(&real),
+            file: relative(&file),
             folder: relative(&folder),
         };
         Ok(Self {
@@ -201,8 +195,8 @@ impl Project {
         }
         for root in &arguments.caches {
             let real = opened(root, "--cache", "caches")?;
-            let home =
-                std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
+            let home = std::env::var_os("HOME").map(PathBuf::from);
+            let home = home.and_then(|home| home.canonicalize().ok());
             if is_secret_place(&real, home.as_deref()) {
                 return Err(AppError::usage(format!(
                     "`--cache {}` opens {}, a place of secrets, which no canary gets",
@@ -228,11 +222,9 @@ impl Project {
     pub(crate) fn relative_as_written(&self, path: &Path) -> Option<String> {
         let whole = without_dots(&folder_as_written()?.join(path));
         // A link above the root is not part of the checkout.
-        let mut above: Vec<&Path> = whole.ancestors().skip(1).collect();
-        above.reverse();
-        let root = above
-            .into_iter()
-            .find(|folder| folder.canonicalize().is_ok_and(|real| real == self.root))?;
+        let above: Vec<&Path> = whole.ancestors().skip(1).collect();
+        let is_root = |folder: &Path| folder.canonicalize().is_ok_and(|real| real == self.root);
+        let root = above.into_iter().rfind(|folder| is_root(folder))?;
         let inside = whole.strip_prefix(root).ok()?;
         Some(inside.to_string_lossy().into_owned())
     }
@@ -322,6 +314,11 @@ impl Project {
         self.folder.join(STATE_FOLDER)
     }
 
+    /// Keeps what a service says that machines cost today.
+    pub(crate) fn learn_prices(&self, prices: BTreeMap<InstanceType, Price>) {
+        self.prices.borrow_mut().extend(prices);
+    }
+
     /// Keeps what this machine has, of which nothing is known before canaries are prepared on it.
     pub(crate) fn learn_host(&self, host: Option<Capacity>) {
         if let Some(host) = host {
@@ -368,10 +365,8 @@ impl Project {
 
     /// Flag, then spec, then environment.
     pub(crate) fn region(&self) -> Option<String> {
-        self.region_flag
-            .clone()
-            .or_else(|| self.spec.region.clone())
-            .or_else(environment_region)
+        let written = self.region_flag.as_ref().or(self.spec.region.as_ref());
+        written.cloned().or_else(environment_region)
     }
 
     /// Where a path of the spec leads: from the checkout's root with a leading `/`, else from the spec's folder.
@@ -431,9 +426,8 @@ impl Project {
 /// The current folder as the shell names it, if that is right.
 fn folder_as_written() -> Option<PathBuf> {
     let real = std::env::current_dir().ok()?;
-    let written = std::env::var_os("PWD")
-        .map(PathBuf::from)
-        .filter(|written| written.is_absolute());
+    let written = std::env::var_os("PWD").map(PathBuf::from);
+    let written = written.filter(|written| written.is_absolute());
     let is_here = |folder: &PathBuf| {
         let real = real.canonicalize().ok();
         real.is_some() && folder.canonicalize().ok() == real
@@ -449,9 +443,8 @@ pub(crate) fn today() -> jiff::civil::Date {
 
 /// The value of AWS_REGION; `None` if it is empty.
 pub(crate) fn environment_region() -> Option<String> {
-    std::env::var("AWS_REGION")
-        .ok()
-        .filter(|region| !region.is_empty())
+    let region = std::env::var("AWS_REGION").ok();
+    region.filter(|region| !region.is_empty())
 }
 
 /// A folder that a flag opens, all links resolved.
@@ -466,13 +459,9 @@ fn opened(root: &Path, flag: &str, what: &str) -> Result<PathBuf, AppError> {
             .caused_by(source)
     })?;
     if !real.is_dir() || real.parent().is_none() {
-        return Err(AppError::usage(format!(
-            "`{flag} {}` is no folder of {what}",
-            root.display()
-        ))
-        .help(format!(
-            "name the folder that the {what} lie in, not the whole machine"
-        )));
+        let help = format!("name the folder that the {what} lie in, not the whole machine");
+        let message = format!("`{flag} {}` is no folder of {what}", root.display());
+        return Err(AppError::usage(message).help(help));
     }
     Ok(real)
 }

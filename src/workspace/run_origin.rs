@@ -50,10 +50,8 @@ impl RunOrigin {
         };
         let reference = variable("GITHUB_REF").unwrap_or_default();
         let branch = reference.strip_prefix("refs/heads/").map(str::to_owned);
-        let pull_request = reference
-            .strip_prefix("refs/pull/")
-            .and_then(|rest| rest.split('/').next()?.parse().ok());
-        if let Some(number) = pull_request {
+        let pull_request = reference.strip_prefix("refs/pull/");
+        if let Some(number) = pull_request.and_then(|rest| rest.split('/').next()?.parse().ok()) {
             let branch = variable("GITHUB_HEAD_REF");
             let mut one = origin(Scope::PullRequest(number), Event::PullRequest, branch);
             one.writer.pull_request = Some(number);

@@ -32,22 +32,18 @@ impl WrittenSpec {
             refuse_link_from_elsewhere(&file, &real)?;
             // Errors quote the file, so this is checked before it is read.
             if within.is_some_and(|folder| !real.starts_with(folder)) {
-                return Err(AppError::usage(format!(
-                    "the spec {} lies outside of the workspace",
-                    file.display()
-                ))
-                .help("name a spec of the checkout, relative to the workspace"));
+                let message = format!("the spec {} lies outside of the workspace", file.display());
+                let help = "name a spec of the checkout, relative to the workspace";
+                return Err(AppError::usage(message).help(help));
             }
         }
         let bytes = read_limited(&file)?;
         let name = file.to_string_lossy();
-        let spec = spec::read(
-            SpecSource {
-                name: &name,
-                bytes: &bytes,
-            },
-            &tables::listed_types().collect::<Vec<_>>(),
-        )?;
+        let source = SpecSource {
+            name: &name,
+            bytes: &bytes,
+        };
+        let spec = spec::read(source, &tables::listed_types().collect::<Vec<_>>())?;
         let real = file.canonicalize().map_err(|source| {
             AppError::failed(format!("{name} cannot be read")).caused_by(source)
         })?;
@@ -82,11 +78,11 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
     if root.is_ok_and(|root| real.starts_with(root)) {
         return Ok(());
     }
-    Err(AppError::usage(format!(
+    let message = format!(
         "the spec {} is a link that leaves the checkout",
         file.display()
-    ))
-    .help("replace it by the file itself"))
+    );
+    Err(AppError::usage(message).help("replace it by the file itself"))
 }
 
 /// The spec file to read. Where it must lie `within` a folder, which is the working directory then, it is not looked for above.
@@ -167,15 +163,10 @@ fn not_found(folders: &[PathBuf]) -> AppError {
     let near = |folder: &PathBuf| in_folder(folder, &NEAR_MISSES);
     if let Some(file) = folders.iter().find_map(near) {
         let right = file.with_extension("yml");
-        return AppError::usage(format!(
-            "there is no spec: found {}, which is not looked for",
-            file.display()
-        ))
-        .help(format!(
-            "rename it to {}, or name it: `--spec {}`",
-            right.display(),
-            file.display()
-        ));
+        let (right, file) = (right.display(), file.display());
+        let message = format!("there is no spec: found {file}, which is not looked for");
+        let help = format!("rename it to {right}, or name it: `--spec {file}`");
+        return AppError::usage(message).help(help);
     }
     let places = DEFAULT_PLACES.join(" and ");
     let above = match folders {
@@ -187,9 +178,8 @@ fn not_found(folders: &[PathBuf]) -> AppError {
 
 /// Whether there is a spec to read, good or bad.
 pub(crate) fn is_there(arguments: &SpecArguments) -> bool {
-    places(arguments)
-        .iter()
-        .any(|place| Path::new(place).symlink_metadata().is_ok())
+    let mut places = places(arguments).into_iter();
+    places.any(|place| Path::new(&place).symlink_metadata().is_ok())
 }
 
 /// Where the spec may be.
