@@ -6,7 +6,7 @@ use std::borrow::Cow;
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("could not start git")]
-    NotStarted(#[source] std::io::Error),
+    NotStarted(#[from] std::io::Error),
     #[error("`{0}` is not a git reference")]
     NotAReference(String),
     #[error("git has no commit `{reference}`: {said}")]
@@ -34,14 +34,6 @@ pub enum GitError {
 impl GitError {
     /// What to do about it.
     pub fn help(&self) -> Cow<'static, str> {
-        if let Self::UnknownReference {
-            reference,
-            branches,
-            ..
-        } = self
-        {
-            return unknown_reference(reference, branches).into();
-        }
         let help = match self {
             Self::NotStarted(_) => {
                 "install git, or name the changes with `--changed-files FILE` or `--all`"
@@ -49,7 +41,21 @@ impl GitError {
             Self::NotAReference(_) => {
                 "a reference is a branch, a tag or a commit, e.g. `origin/main`"
             }
-            Self::UnknownReference { .. } => "",
+            Self::UnknownReference {
+                reference,
+                branches,
+                ..
+            } => {
+                let known = match branches.as_slice() {
+                    [] => String::new(),
+                    branches => format!("the branches of this clone are {}; ", branches.join(", ")),
+                };
+                let name = reference.strip_prefix("origin/").unwrap_or(reference);
+                let help = format!(
+                    "{known}fetch another one first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
+                );
+                return help.into();
+            }
             Self::Ambiguous { .. } => {
                 "write it in full, such as `refs/remotes/origin/main`, or remove the unwanted one"
             }
@@ -64,16 +70,4 @@ impl GitError {
         };
         help.into()
     }
-}
-
-/// What there is, and how the missing one is had.
-fn unknown_reference(reference: &str, branches: &[String]) -> String {
-    let known = match branches {
-        [] => String::new(),
-        branches => format!("the branches of this clone are {}; ", branches.join(", ")),
-    };
-    let name = reference.strip_prefix("origin/").unwrap_or(reference);
-    format!(
-        "{known}fetch another one first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
-    )
 }

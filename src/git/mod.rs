@@ -191,17 +191,12 @@ impl GitCheckout {
     pub fn resolve(&self, reference: &str) -> Result<String, GitError> {
         check_reference(reference)?;
         self.refuse_ambiguous(reference)?;
-        process::text(
+        let verify = "rev-parse --verify --quiet --end-of-options".split(' ');
+        let found = process::text(
             &self.root,
-            [
-                "rev-parse",
-                "--verify",
-                "--quiet",
-                "--end-of-options",
-                &format!("{reference}^{{commit}}"),
-            ],
-        )
-        .map_err(|error| match error {
+            verify.chain([&*format!("{reference}^{{commit}}")]),
+        );
+        found.map_err(|error| match error {
             GitError::Failed { .. } => GitError::UnknownReference {
                 reference: reference.to_owned(),
                 said: "it is not in this clone".to_owned(),
@@ -227,10 +222,10 @@ impl GitCheckout {
     /// Refuses a name of both a branch and a tag. git would prefer the tag, so anybody who may push a tag could choose what a
     /// change is compared with. See gitrevisions(7) for the places.
     fn refuse_ambiguous(&self, reference: &str) -> Result<(), GitError> {
-        let end = reference
-            .find(['^', '~', '@', ':'])
-            .unwrap_or(reference.len());
-        let name = &reference[..end];
+        let name = reference
+            .split(['^', '~', '@', ':'])
+            .next()
+            .unwrap_or_default();
         let is_commit = name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         if name.is_empty() || name == "HEAD" || is_commit {
             return Ok(());
@@ -241,17 +236,14 @@ impl GitCheckout {
         arguments.extend(places.iter().map(String::as_str));
         let listed = process::text(&self.root, arguments)?;
         // A pattern also matches references below it.
-        let names: Vec<String> = listed
+        let names = listed
             .lines()
-            .filter(|found| places.iter().any(|place| place == found))
             .map(str::to_owned)
-            .collect();
+            .filter(|found| places.contains(found));
+        let (reference, names) = (reference.to_owned(), Vec::from_iter(names));
         match names.len() {
             0 | 1 => Ok(()),
-            _ => Err(GitError::Ambiguous {
-                reference: reference.to_owned(),
-                names,
-            }),
+            _ => Err(GitError::Ambiguous { reference, names }),
         }
     }
 }
@@ -334,22 +326,16 @@ fn add_index(folder: &Path, above: &Path, listed: &mut ListedFiles) -> Result<()
 /// Checks the form of a reference, so that git cannot take it for an option or an expression.
 fn check_reference(reference: &str) -> Result<(), GitError> {
     let odd = |c: char| c.is_control() || c.is_whitespace() || "^:?*[\\".contains(c);
-    let valid = !reference.is_empty()
-        && reference.len() <= 255
-        && !reference.starts_with('-')
-        && !reference.contains("..")
-        && !reference.contains("@{")
-        && !reference.contains(odd);
     // HEAD~2 and HEAD^ are useful at a terminal, and a caret suffix is harmless.
-    let without_suffix = reference.trim_end_matches('^');
-    if valid
-        || (!without_suffix.is_empty()
-            && without_suffix.len() < reference.len()
-            && check_reference(without_suffix).is_ok())
-    {
-        Ok(())
-    } else {
-        Err(GitError::NotAReference(reference.to_owned()))
+    let name = reference.trim_end_matches('^');
+    let is_valid = (1..=255).contains(&name.len())
+        && !name.starts_with('-')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(odd);
+    match is_valid {
+        true => Ok(()),
+        false => Err(GitError::NotAReference(reference.to_owned())),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The `git` process.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -35,14 +34,10 @@ pub(super) fn command(
 
 /// Git's output for `input` on standard input, which lies in a file: of two pipes each may fill up.
 pub(super) fn answer(mut git: Command, name: &str, input: &[u8]) -> Result<Vec<u8>, GitError> {
-    let of_input = || -> std::io::Result<File> {
-        let mut file = tempfile::tempfile()?;
-        file.write_all(input)?;
-        file.rewind()?;
-        Ok(file)
-    };
-    let output = of_input().and_then(|file| git.stdin(file).output());
-    succeeded(output.map_err(GitError::NotStarted)?, name)
+    let mut file = tempfile::tempfile()?;
+    file.write_all(input)?;
+    file.rewind()?;
+    succeeded(git.stdin(file).output()?, name)
 }
 
 fn succeeded(output: Output, name: &str) -> Result<Vec<u8>, GitError> {
@@ -70,11 +65,8 @@ pub(super) fn bytes(
     let arguments = arguments.into_iter();
     let arguments: Vec<_> = arguments.map(|one| one.as_ref().to_owned()).collect();
     let name = arguments.first().map(|name| name.to_string_lossy());
-    let output = command(folder, &arguments).output();
-    succeeded(
-        output.map_err(GitError::NotStarted)?,
-        &name.unwrap_or_default(),
-    )
+    let output = command(folder, &arguments).output()?;
+    succeeded(output, &name.unwrap_or_default())
 }
 
 /// The parts of a list that zero bytes end.
