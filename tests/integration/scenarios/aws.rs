@@ -34,6 +34,8 @@ pub(super) enum Act {
     /// Lets every job come to its end, on a type of machines or on all.
     Finish(Option<String>),
     LookAt(String),
+    /// All jobs are created in this very second.
+    StillClock,
     AgeDays(f64),
     Delete(Vec<String>),
     /// Values at pointers into the request of every job; null takes one away.
@@ -262,6 +264,7 @@ impl Case {
             Act::Finish(None) => aws.finish_jobs(),
             Act::Finish(Some(kind)) => aws.finish_jobs_on(&kind),
             Act::LookAt(name) => aws.look_at(&name),
+            Act::StillClock => aws.still_clock(jiff::Timestamp::now().as_second()),
             Act::AgeDays(days) => aws.age_jobs(days * 86_400.0),
             Act::Delete(names) => names.iter().for_each(|name| aws.delete_job(name)),
             Act::Alter(changes) => aws.alter_jobs(|input, _| {
