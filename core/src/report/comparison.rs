@@ -430,11 +430,6 @@ fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
     Column::all()
         .filter(|&column| match column {
             Column::Metric(Metric::Time) => true,
-            // GPU types have more to say of their GPUs.
-            Column::Metric(Metric::CpuUtilization) => {
-                let gpu = Column::Metric(Metric::GpuUtilization);
-                has_line(column) || (has_figure(column) && !has_figure(gpu))
-            }
             Column::Metric(Metric::IoWait) => {
                 let is_fine =
                     |verdict| matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within);

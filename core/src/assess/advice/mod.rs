@@ -1,6 +1,7 @@
 //! **Advice** on what would make canaries and the full run shorter. Each has its evidence and a figure of what it would bring, and is
 //! silent without them. A new one is a file and a line of `ALL`.
 
+mod gpu_starved;
 mod image;
 mod input_mode;
 mod installs;
@@ -8,8 +9,12 @@ mod installs;
 use crate::forecast::scale_out::Measured;
 use crate::units::Seconds;
 
-const ALL: [fn(&Measured) -> Option<String>; 3] =
-    [input_mode::advice, image::advice, installs::advice];
+const ALL: [fn(&Measured) -> Option<String>; 4] = [
+    input_mode::advice,
+    image::advice,
+    installs::advice,
+    gpu_starved::advice,
+];
 
 /// As sentences.
 pub fn all(measured: &Measured) -> Vec<String> {

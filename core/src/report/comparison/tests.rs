@@ -54,7 +54,7 @@ fn a_column_appears_only_where_it_says_something() {
     let narrow = Comparison::of(&jobs(&churn)).narrow();
     assert_eq!(titles(narrow), "Cost Time Memory");
     let mut gpu = samples::of("gpu");
-    let plain = "Time Cost Memory GPU GPU mem";
+    let plain = "Time Cost Memory CPU GPU GPU mem";
     assert_eq!(of(&gpu), format!("{plain} Step Cost/step"));
     let judged = &mut gpu.jobs[0].forecasts[0];
     judged.estimates[Metric::StepTime] = None;
