@@ -48,7 +48,8 @@ pub(super) fn command(
 ) -> Vec<String> {
     let each = capacity.gpus.max(1);
     let (options, command) = match &launcher.kind {
-        LauncherKind::Torchrun => {
+        // No spec of this machine has smddprun.
+        LauncherKind::Torchrun | LauncherKind::Smdistributed => {
             let hosts = cluster.hosts.iter();
             let hosts = hosts.filter(|host| is_for(launcher, cluster, host));
             let rank = hosts.clone().position(|one| one.name == host.name);
@@ -60,8 +61,6 @@ pub(super) fn command(
             // It starts Python itself.
             (options, command.split_off(script.unwrap_or(0)))
         }
-        // No spec of this machine has it.
-        LauncherKind::Smdistributed => (String::new(), command),
         LauncherKind::Mpi(mpi) => {
             let count = mpi.processes_per_host.unwrap_or(each);
             let own = mpi.options.as_deref().unwrap_or_default();

@@ -36,6 +36,10 @@ const MOST_FILES: i32 = 600;
 /// A minute of one host has some hundred kilobytes.
 const LARGEST_FILE: i64 = 16 << 20;
 
+/// Sources, as a sentence begins with them.
+const LOG: &str = "the log";
+const POINTS: &str = "CloudWatch's metrics";
+
 const METRICS: Call<'_> = Call("cloudwatch:GetMetricData");
 
 /// What came until now.
@@ -48,9 +52,8 @@ struct Arrived {
     silent: Vec<String>,
     /// Why a host without a report will have none, by its log.
     no_probe: Option<&'static str>,
-    /// Why a source cannot be read at all; it is not asked again.
-    log_refused: Option<CallError>,
-    metrics_refused: Option<CallError>,
+    /// Why a source cannot be read at all, by its name; it is not asked again.
+    refused: BTreeMap<&'static str, CallError>,
 }
 
 impl Arrived {
@@ -134,14 +137,10 @@ impl ReadyJob<'_> {
             self.notes.set_lacks_probe(why);
         }
         let (mut usage, unknown_hosts) = metrics::of_machine(&hosts);
-        let refused = [
-            ("the log", &arrived.log_refused),
-            ("CloudWatch's metrics", &arrived.metrics_refused),
-        ];
-        let all_answered = refused.iter().all(|(_, error)| error.is_none());
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
         let has_gpus = hosts.iter().any(metrics::Host::has_gpus);
         let is_unseen = usage.memory.is_none() || has_gpus && usage.gpu_memory.is_none();
+        let all_answered = arrived.refused.is_empty();
         if is_unseen && all_answered && description.training_seconds.is_some_and(is_short) {
             usage.memory_seen_from = Some(cloudwatch::SEEN_FROM);
         }
@@ -157,11 +156,8 @@ impl ReadyJob<'_> {
                 notes.push(note.clone());
             }
         }
-        let refused = refused.iter().filter_map(|(what, error)| {
-            let error = error.as_ref()?;
-            Some(format!("{what} could not be read: {error}"))
-        });
-        notes.extend(refused);
+        let refused = arrived.refused.iter();
+        notes.extend(refused.map(|(what, error)| format!("{what} could not be read: {error}")));
         if usage.is_empty() {
             notes.push("no metric of this canary arrived in time".to_owned());
         }
@@ -234,10 +230,10 @@ impl ReadyJob<'_> {
                 }
             }
             if let Some(mark) = mark
-                && arrived.log_refused.is_none()
+                && !arrived.refused.contains_key(LOG)
             {
                 let read = self.read_probes(name, hosts, mark, &mut arrived).await;
-                arrived.log_refused = read.err();
+                (arrived.refused).extend(read.err().map(|error| (LOG, error)));
             }
             let (placed, _) = arrived.hosts(self.job, run, hosts);
             let lacks_probes = arrived.reports.len() < hosts.len();
@@ -247,17 +243,17 @@ impl ReadyJob<'_> {
             let Some(span) = span else {
                 break;
             };
-            if arrived.metrics_refused.is_none() {
+            if !arrived.refused.contains_key(POINTS) {
                 match self.read_cloudwatch(name, hosts, span).await {
                     Ok(answers) => arrived.answers = answers,
-                    Err(error) => arrived.metrics_refused = Some(error),
+                    Err(error) => drop(arrived.refused.insert(POINTS, error)),
                 }
             }
             let waits_for_probe = lacks_probes
                 && mark.is_some()
-                && arrived.log_refused.is_none()
+                && !arrived.refused.contains_key(LOG)
                 && arrived.no_probe.is_none();
-            let waits_for_points = arrived.metrics_refused.is_none()
+            let waits_for_points = !arrived.refused.contains_key(POINTS)
                 && !cloudwatch::is_complete(&arrived.answers, &placed, span);
             if !waits_for_points && !waits_for_probe {
                 break;

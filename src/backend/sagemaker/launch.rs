@@ -209,9 +209,11 @@ impl ReadyJob<'_> {
                 }
                 return Ok(Created::Taken);
             }
+            let says = |word| error.message.to_ascii_lowercase().contains(word);
+            let names_profiler = says("profiler") || says("profiling") || says("debugger");
             let wait = match error.kind {
-                // AWS closed Debugger to new customers, by no code of its own.
-                _ if has_profiler && names_profiler(&error.message) => {
+                // By no code of its own: AWS closed Debugger to new customers. What is measured does not need it.
+                _ if has_profiler && names_profiler => {
                     self.note(format!(
                         "SageMaker refused Debugger's profiler, so canaries run without it; remove `profiler: true` under `training` ({})",
                         error.message
@@ -334,14 +336,6 @@ impl ReadyJob<'_> {
         }
         Err(error)
     }
-}
-
-/// Debugger's system metrics are no part of what is measured, so a request is worth sending without them.
-fn names_profiler(message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    ["profiler", "profiling", "debugger"]
-        .iter()
-        .any(|word| message.contains(word))
 }
 
 /// Says once that a canary waits to be created, and then how long it still does.

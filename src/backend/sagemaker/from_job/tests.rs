@@ -148,7 +148,9 @@ fn no_field_is_lost_in_silence() {
     insta::assert_snapshot!(text);
     read(&text.replace("# share:", "share:"));
     let other = text_of(&job.replace(r#""Vpc""#, r#""Other""#));
-    assert!(other.contains("leaves out: AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAccessMode, "));
+    assert!(other.contains(
+        "leaves out: AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAccessMode, "
+    ));
 }
 
 /// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.
@@ -163,6 +165,7 @@ fn a_launcher_is_read_back() {
     let on = |groups: &str| {
         format!(r#"{script} {mpi} "sagemaker_distribution_instance_groups": "[{groups}]","#)
     };
+    let smddp = r#""sagemaker_distributed_dataparallel_enabled": "true", "sagemaker_distributed_dataparallel_custom_mpi_options": "\"\"","#;
     let with_groups = format!("sagemaker_distribution_instance_groups {kept}");
     for (job, hyperparameters, launcher, left) in [
         (
@@ -184,6 +187,12 @@ fn a_launcher_is_read_back() {
             "",
         ),
         (RICH, &*many, "", kept),
+        (
+            &*RICH.replace("ml.m5.xlarge", "ml.p4d.24xlarge"),
+            smddp,
+            "smdistributed",
+            "",
+        ),
         (
             GROUPS,
             &*on(r#"\"dnn_group\""#),

@@ -122,9 +122,7 @@ fn left_out(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
         Value::Object(all) if has_kept => {
             (all.iter()).for_each(|(name, value)| left_out(&below(name), value, fields));
         }
-        _ => {
-            fields.insert(path.to_owned());
-        }
+        _ => fields.extend([path.to_owned()]),
     }
 }
 
@@ -254,13 +252,9 @@ fn distribution(job: &Value) -> Option<String> {
         (false, false, true) => "smdistributed: {}".to_owned(),
         (false, true, false) => {
             let is_possible = |count: &u32| (1..=ScriptLauncher::PROCESSES).contains(count);
-            let count = processes.map(|count| count.parse().ok().filter(is_possible));
-            if count == Some(None) {
-                return None;
-            }
-            let count = count
-                .flatten()
-                .map(|count| format!("processes_per_host: {count}"));
+            let count = processes.map(|count| count.parse().ok().filter(is_possible).ok_or(()));
+            let count = count.transpose().ok()?;
+            let count = count.map(|count| format!("processes_per_host: {count}"));
             // Where there are none the SDK sends an empty text.
             let options = options.filter(|options| !options.trim().is_empty());
             let options = options.map(|options| format!("options: {}", yaml::text(&options)));
