@@ -73,6 +73,9 @@ pub struct Measurement {
     pub sample_opened: Option<bool>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,
+    /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed_over: bool,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
     /// Of the training time, what passed before the script began, where the image installs the source's `requirements.txt` in it.
@@ -237,9 +240,9 @@ impl Measurement {
         self
     }
 
-    /// Whether the training code failed, other than by running out of memory or time.
+    /// Whether the training code failed, other than by running out of memory or time, and the job with it.
     pub fn has_failed(&self) -> bool {
-        matches!(self.outcome, Outcome::Failed { .. })
+        matches!(self.outcome, Outcome::Failed { .. }) && !self.passed_over
     }
 
     /// Whether the training broke down by itself, so that a full run would too: it failed, or its memory ran out.

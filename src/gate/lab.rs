@@ -5,6 +5,8 @@ mod configuration;
 mod counts;
 mod design;
 
+use std::slice::from_ref;
+
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
@@ -26,7 +28,7 @@ use crate::gate::request::Purpose;
 use crate::gate::run_history::Records;
 use crate::gate::runner::Runner;
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::plan::{self, Account, KeptMachines, NotMeasured, Plan, StopReason};
 use crate::spec::Job;
 use crate::verdict::Reason;
@@ -175,6 +177,7 @@ impl<'a> Lab<'a> {
                     Some(NextCanaries::Done(done)) => {
                         self.states[place].why_not = self.design(place).why_not(done);
                         self.states[place].done = done;
+                        self.pass_over(place);
                         self.end_pools(place);
                     }
                 },
@@ -286,7 +289,7 @@ impl<'a> Lab<'a> {
     /// The machines of a canary are free. Where those of its batch are, and all have completed, what they used is collected while
     /// others run.
     fn hear(&mut self, place: usize, number: usize, index: usize, measurement: Measurement) {
-        self.learn(place, std::slice::from_ref(&measurement));
+        self.learn(place, from_ref(&measurement));
         let state = &mut self.states[place];
         let Some(batch) = state.batch.as_mut().filter(|one| one.number == number) else {
             return;
@@ -304,8 +307,24 @@ impl<'a> Lab<'a> {
     /// What a completed or failed canary says of the others.
     fn learn(&mut self, place: usize, measurements: &[Measurement]) {
         self.states[place].is_proved |= measurements.iter().any(Measurement::is_completed);
-        let is_bad = |run: &Measurement| run.has_failed() || run.is_unread();
+        // The smallest may be passed over, which the end shows.
+        let is_passable = |run| (self.configurations[place].planned).passes_over(from_ref(run));
+        let is_bad = |run| Measurement::has_failed(run) && !is_passable(run) || run.is_unread();
         if place == 0 && measurements.iter().any(is_bad) {
+            self.give_up_alternatives(NotMeasured::CodeFailed);
+        }
+    }
+
+    /// A failure on the smallest size alone counts no more where larger ones make a forecast.
+    fn pass_over(&mut self, place: usize) {
+        let planned = &self.configurations[place].planned;
+        let measured = &mut self.states[place].measured;
+        let on_base = measurement::on(measured, &planned.base);
+        if planned.passes_over(&on_base) && plan::has_enough(&on_base) {
+            let failed = measured.iter_mut().filter(|run| run.has_failed());
+            failed.take(1).for_each(|run| run.passed_over = true);
+        }
+        if place == 0 && measured.iter().any(Measurement::has_failed) {
             self.give_up_alternatives(NotMeasured::CodeFailed);
         }
     }

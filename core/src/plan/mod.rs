@@ -36,7 +36,7 @@ use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, OfferOf};
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Outcome};
 use crate::spec::{Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
 use crate::verdict::Reason;
@@ -81,6 +81,25 @@ impl PlannedConfiguration {
             true => &self.instance,
             false => &self.base,
         }
+    }
+
+    /// Whether its adaptive design goes on without the only run on `base` that failed, that of the smallest size: data so small
+    /// may lack a class, or be shorter than a window. Not where another of that size ran, where the script did not end by itself
+    /// or its error has a known cause, nor on a ladder that is too short to be left by one: each size is run once at most.
+    pub fn passes_over(&self, on_base: &[Measurement]) -> bool {
+        let mut failed = on_base.iter().filter(|run| run.has_crashed());
+        let (Ok(PlannedRuns::Ladder(sizes)), Some(first), None) =
+            (&self.runs, failed.next(), failed.next())
+        else {
+            return false;
+        };
+        let of_its_size = on_base.iter().filter(|run| run.fraction == first.fraction);
+        sizes.len() > FEWEST_RUNS
+            && sizes[0].fraction == first.fraction
+            && of_its_size.count() == 1
+            && first.way_out.is_none()
+            // A shell reports higher codes for a process that a signal ended.
+            && matches!(first.outcome, Outcome::Failed { exit_code: Some(1..=127), .. })
     }
 }
 

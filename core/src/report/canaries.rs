@@ -215,7 +215,7 @@ fn reused(jobs: &[&JobReport]) -> Option<(usize, String)> {
 /// is on this machine. Last lines are hostile text.
 pub(super) fn failures(job: &JobReport, most: usize) -> Vec<(Label, Prose)> {
     let crashed = job.measurements.iter().enumerate();
-    let crashed = crashed.filter(|(_, run)| run.has_crashed());
+    let crashed = crashed.filter(|(_, run)| run.has_crashed() || run.passed_over);
     let kinds = grouped(crashed, |(_, one), (_, other)| {
         one.is_on(&other.instance) && one.outcome == other.outcome
     });
@@ -228,11 +228,15 @@ pub(super) fn failures(job: &JobReport, most: usize) -> Vec<(Label, Prose)> {
             false => format!(" on {}", run.instance),
         };
         let (ending, abscissa) = (run.outcome.ending(), run.abscissa());
+        let over = run
+            .passed_over
+            .then_some(", and was passed over, since larger ones completed");
+        let over = over.unwrap_or_default();
         let what = Prose::literal(match kind.len() {
             1 => {
                 let before = job.measurements[..place].iter();
                 let number = before.filter(|before| before.is_on(&run.instance)).count() + 1;
-                format!("Canary {number}{on} {ending}, with {share} of the {abscissa}")
+                format!("Canary {number}{on} {ending}, with {share} of the {abscissa}{over}")
             }
             count => {
                 format!("{count} canaries{on} {ending}, the first with {share} of the {abscissa}")

@@ -8,7 +8,6 @@ use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
 use super::{JobReport, Report, help};
 use crate::exit;
-use crate::measurement::Outcome;
 use crate::spec::{Bound, BudgetLine, LineKind};
 use crate::verdict::{BudgetRow, Verdict};
 
@@ -90,9 +89,7 @@ fn exceeded(job: &JobReport) -> Prose {
 }
 
 fn failed(job: &JobReport) -> Prose {
-    let is_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
-    let mut runs = job.measurements.iter();
-    let run = runs.find(|run| is_failed(&run.outcome));
+    let run = job.measurements.iter().find(|run| run.has_failed());
     match run.and_then(|run| run.training_job.as_deref()) {
         Some(name) => Prose::fill(
             "Correct the training code; the whole log is that of the training job {} in CloudWatch.",

@@ -9,7 +9,7 @@ use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, Forecast};
 use crate::gate::request::Purpose;
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{self, Aim, NotMeasured, TIME_TO_STOP};
 use crate::spec::{Budget, BudgetLine, Job, Level, LineKind, LineOrigin};
@@ -30,13 +30,13 @@ pub(crate) fn beyond_the_share(job: &Job, run: &CanaryRun) -> String {
 }
 
 impl ConfigurationDesign<'_> {
-    /// The runs on the machines that the design runs on.
+    /// The runs on the machines that the design runs on, without one that it passes over.
     pub(super) fn on_base(&self) -> Vec<Measurement> {
-        let on_base = self.state.measured.iter();
+        let mut on_base = measurement::on(&self.state.measured, &self.one.planned.base);
+        if self.one.planned.passes_over(&on_base) {
+            on_base.retain(|run| !run.has_failed());
+        }
         on_base
-            .filter(|run| run.is_on(&self.one.planned.base))
-            .cloned()
-            .collect()
     }
 
     /// The canaries on further counts that were not tried yet.
@@ -52,8 +52,11 @@ impl ConfigurationDesign<'_> {
     /// The next canary on a further count, once those on the first make a forecast: run where share and money have room for it, else
     /// left out.
     pub(super) fn next_count(&self) -> Option<NextCanaries> {
-        let may_go_on = self.state.measured.iter().all(Measurement::is_completed)
-            && plan::has_enough(&self.on_base());
+        let on_base = self.on_base();
+        let further = self.state.measured.iter();
+        let further = further.filter(|run| !run.is_on(&self.one.planned.base));
+        let may_go_on =
+            further.chain(&on_base).all(Measurement::is_completed) && plan::has_enough(&on_base);
         let run = self.open_counts().next().filter(|_| may_go_on)?;
         let left_out = |note| NextCanaries::LeaveOut(run.instance.clone(), note);
         let (one, job) = (self.one, self.input.job);
@@ -169,10 +172,9 @@ impl ConfigurationDesign<'_> {
     /// What this configuration and those before it measured on the machines that the design runs on.
     fn measured_on_base(&self) -> Vec<Measurement> {
         let states = self.before.iter().chain([self.state]);
-        let known = states.flat_map(|state| &state.measured);
-        known
-            .filter(|run| run.is_on(&self.one.planned.base))
-            .cloned()
+        let base = &self.one.planned.base;
+        states
+            .flat_map(|state| measurement::on(&state.measured, base))
             .collect()
     }
 

@@ -197,7 +197,8 @@ impl ConfigurationDesign<'_> {
             return Err(StopReason::Ended);
         }
         let on_base = self.on_base();
-        let rungs = self.rungs(ladder, on_base.len());
+        let passed_over = measurement::on(here, &one.planned.base).len() - on_base.len();
+        let rungs = self.rungs(&ladder[passed_over..], on_base.len());
         let spent = self.taken();
         // Its machines may be kept after it, which is set aside with it.
         let kept = self.kept_after(&one.planned.base);

@@ -6,7 +6,7 @@
 
 use super::{
     Aim, LIMIT_SHARE, LONGEST_JUMP, NextRung, PART_OF_THE_SECOND, RoundRun, Rung, Situation,
-    StopReason, candidate, next, next_by,
+    StopReason, candidate, has_enough, next, next_by,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, supposed};
 use crate::measurement::Measurement;
@@ -136,7 +136,9 @@ impl DraftRound<'_> {
         let share = after.share.as_fraction().0;
         let left = share - parts.sum::<f64>();
         // Only a second run shows how far a whole budget reaches.
-        let is_open = share.is_finite() && after.longest_timed_out() == 0.0 && !after.has_enough();
+        let is_open = share.is_finite()
+            && after.longest_timed_out() == 0.0
+            && !has_enough(after.measurements);
         let last = self.runs.last()?.rung.size.fraction.0;
         let most = (LIMIT_SHARE * after.max_runtime.0).min(after.left());
         after

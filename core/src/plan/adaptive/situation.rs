@@ -117,22 +117,13 @@ impl Situation<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Whether a forecast has enough completed runs and sizes.
-    pub(super) fn has_enough(&self) -> bool {
-        has_enough(self.measurements)
-    }
-
     /// Whether a repeat helps: it adds a run, but no size.
     pub(super) fn lacks_only_runs(&self) -> bool {
-        self.missing_runs() > 0 && self.sizes() >= FEWEST_SIZES
+        self.missing_runs() > 0 && sizes(self.measurements) >= FEWEST_SIZES
     }
 
     pub(super) fn missing_runs(&self) -> usize {
         FEWEST_RUNS.saturating_sub(self.completed().count())
-    }
-
-    pub(super) fn sizes(&self) -> usize {
-        sizes(self.measurements)
     }
 
     /// After a single run: [`KEPT_BESIDES`] times what the smallest runs of other sizes would take, as many as are missing if
