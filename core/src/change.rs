@@ -141,7 +141,7 @@ mod tests {
         };
         let place = place("canary-gate.yml", "");
         let of_base = base.as_ref().and_then(|base| base.job("churn"));
-        let selection = CodeSelection::of(&head.jobs[0], "", of_base);
+        let selection = CodeSelection::of(&head.jobs[0], "canary-gate.yml", "", of_base);
         let code = CodeTree::of(&Tree::default(), selection).unwrap();
         let code = [("churn".to_owned(), code)].into();
         let jobs = affected_jobs(&head, &place, base.as_ref(), &change, &code);

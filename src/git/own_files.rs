@@ -26,6 +26,19 @@ pub(crate) fn remember(root: &Path, file: &Path) {
     }
 }
 
+/// Adds what standard output and standard error are written to, where this machine says which files these are.
+pub(crate) fn remember_streams(root: &Path) {
+    let files = ["/proc/self/fd/1", "/proc/self/fd/2"].map(std::fs::read_link);
+    // A pipe has a name that is no path.
+    for file in files
+        .into_iter()
+        .flatten()
+        .filter(|file| file.is_absolute())
+    {
+        remember(root, &file);
+    }
+}
+
 /// Where a file lies below a root whose links are resolved; `None` if it lies elsewhere.
 pub(crate) fn below(root: &Path, file: &Path) -> Option<PathBuf> {
     let folder = file.parent().filter(|folder| *folder != Path::new(""));

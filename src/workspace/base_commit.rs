@@ -88,23 +88,23 @@ impl BaseCommit {
         let Some((place, Ok(spec))) = base_policy::spec_of(files) else {
             return base;
         };
-        let folder = written_spec::folder_of(Path::new(&place)).to_string_lossy();
         for job in &spec.jobs {
             let name = &job.name;
             base.instances.insert(name.clone(), job.instance.clone());
             let key = tree.map_err(str::to_owned);
-            let key = key.and_then(|tree| key_in(tree, &spec, job, &folder));
+            let key = key.and_then(|tree| key_in(tree, &spec, job, &place));
             base.code.insert(name.clone(), key);
         }
         base
     }
 }
 
-/// The code key that a checkout of this commit would give, or why it is unknown. The spec's paths are relative to `folder`.
+/// The code key that a checkout of this commit would give, or why it is unknown. The spec lies at `place`.
 ///
 /// Files count by their git blob id. A checkout that rewrites files (line ends, large file storage) has another key.
-fn key_in(tree: &Tree, spec: &Spec, job: &Job, folder: &str) -> Result<Key, String> {
-    let code = CodeTree::of(tree, CodeSelection::of(job, folder, None));
+fn key_in(tree: &Tree, spec: &Spec, job: &Job, place: &str) -> Result<Key, String> {
+    let folder = written_spec::folder_of(Path::new(place)).to_string_lossy();
+    let code = CodeTree::of(tree, CodeSelection::of(job, place, &folder, None));
     let code = code.map_err(|problem| problem.to_string())?;
     key_of_code(spec.backend, job, &code)
         .ok_or_else(|| "no file of its code is in that commit".to_owned())

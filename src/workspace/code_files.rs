@@ -63,7 +63,7 @@ impl Project {
         let mut counted: HashSet<OsString> = HashSet::new();
         for job in &self.spec.jobs {
             let of_base = base.and_then(|base| base.job(&job.name));
-            let selection = CodeSelection::of(job, &self.place.folder, of_base);
+            let selection = CodeSelection::of(job, &self.place.file, &self.place.folder, of_base);
             let code = CodeTree::of(&tree, selection).map_err(|problem| {
                 AppError::failed(format!("jobs.{}: {problem}", job.name))
                     .help("leave out by `!` in `paths` what the job does not need")

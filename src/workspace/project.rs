@@ -158,6 +158,7 @@ impl Project {
         let WrittenSpec { spec, file, folder } = written;
         let root = checkout.as_ref().map_or(&*folder, Checkout::root);
         let root = root.to_owned();
+        git::own_files::remember_streams(&root);
         let relative = |path: &Path| {
             let below = path.strip_prefix(&root).unwrap_or(Path::new(""));
             below.to_string_lossy().into_owned()
@@ -182,7 +183,7 @@ impl Project {
             files: OnceCell::new(),
             code: OnceCell::new(),
             prices: RefCell::default(),
-            price_file: price_file::read(&price_file::beside(&real))?,
+            price_file: price_file::read(&price_file::beside(&file))?,
             host: OnceCell::new(),
         })
     }

@@ -18,6 +18,8 @@ pub struct CodeSelection {
     folder: PathBuf,
     /// Whether the spec names it as the job's source: then all of it counts that no `!` leaves out.
     is_source: bool,
+    /// The spec's file, from the root, which is never code: what of it changes a canary is in the code key by itself.
+    spec: PathBuf,
 }
 
 /// A file, link or submodule that counts.
@@ -50,8 +52,8 @@ pub enum CodeProblem {
 }
 
 impl CodeSelection {
-    /// Of a job whose spec lies in the folder `place`, and of the base's job with its own, whose `paths` count too.
-    pub fn of(job: &Job, place: &str, base: Option<(&Job, &str)>) -> Self {
+    /// Of a job of the file `spec` in the folder `place`, and of the base's job with its own, whose `paths` count too.
+    pub fn of(job: &Job, spec: &str, place: &str, base: Option<(&Job, &str)>) -> Self {
         let all = std::iter::once((job, place)).chain(base);
         let source = job.training.source_dir.as_deref();
         let written = match (source, source.and_then(|written| written.strip_prefix('/'))) {
@@ -65,6 +67,7 @@ impl CodeSelection {
                 .collect(),
             folder: without_dots(&written),
             is_source: source.is_some(),
+            spec: PathBuf::from(spec),
         }
     }
 
@@ -73,7 +76,7 @@ impl CodeSelection {
     /// `!` leaves a file out only where every spec does: otherwise a change could hide its own code and be taken for an earlier one.
     fn takes(&self, path: &Path, in_one: bool) -> bool {
         let mut is_left_out = true;
-        for globs in &self.globs {
+        for globs in self.globs.iter().filter(|_| path != self.spec) {
             match globs.decide(path) {
                 Some(true) => return true,
                 Some(false) => {}

@@ -235,7 +235,7 @@ fn key_at(project: &Project, commit: &str) -> Option<Key> {
     let checkout = project.checkout.as_ref().and_then(Checkout::git).unwrap();
     let job = &project.spec.jobs[0];
     let tree = checkout.tree(commit).unwrap();
-    let code = CodeTree::of(&tree, CodeSelection::of(job, "", None)).unwrap();
+    let code = CodeTree::of(&tree, CodeSelection::of(job, "canary-gate.yml", "", None)).unwrap();
     key_of_code(project.spec.backend, job, &code)
 }
 
