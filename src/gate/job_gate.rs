@@ -144,6 +144,8 @@ impl<'a> JobGate<'a> {
             report
                 .advice
                 .extend(short_run::advice(job.canary.skip_below, &report));
+            let beyond = short_run::beyond_the_share(job.canary.max_share, &report);
+            report.warnings.extend(beyond);
         }
         set_unfinished_verdict(&mut report, measured, failure.as_ref());
         // What a signal cut short is no forecast.

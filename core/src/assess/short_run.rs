@@ -1,4 +1,4 @@
-//! A full run that is so short that canaries are not worth it.
+//! A full run that is so short that canaries are not worth it, or cost much beside it.
 
 use crate::measurement::Measurement;
 use crate::metric::Metric;
@@ -18,6 +18,20 @@ pub fn advice(skip_below: Seconds, report: &JobReport) -> Option<String> {
     Some(format!(
         "This job is hardly worth canaries: a full run is forecast at {full_run}, and they took {taken} ({share} of it). The training itself can run in CI in place of this check; a lower `canary.skip_below` ({skip_below}) ends this advice."
     ))
+}
+
+/// A warning that the canaries on `instance` which were run now took more than their share, as the fewest of a forecast may.
+pub fn beyond_the_share(max_share: Percent, report: &JobReport) -> Option<String> {
+    let full_run = report.forecasts.first()?.estimates[Metric::Time]?.point;
+    let is_own = |run: &&Measurement| run.reused.is_none() && run.is_on(&report.instance);
+    let own = report.measurements.iter().filter(is_own);
+    let taken: Seconds = own.filter_map(Measurement::time).sum();
+    let share = Percent(100.0 * taken.0 / full_run);
+    (share > max_share).then(|| {
+        format!(
+            "the canaries took {taken}, {share} of one full run, above `canary.max_share` ({max_share}): a forecast needs three"
+        )
+    })
 }
 
 #[cfg(test)]
