@@ -94,7 +94,7 @@ keys! {
         plain max_share: Percent, or Self::DEFAULT_MAX_SHARE => FieldRule::BASE.uncounted();
         /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
         plain skip_below: Seconds, or Seconds(300.0) => FieldRule::HEAD.uncounted();
-        /// The time after which a canary is stopped. Default: 1h.
+        /// The time after which a canary is stopped. Default: 1h; locally: 10m.
         plain max_runtime: Seconds, or Seconds(3600.0) => FieldRule::BASE.uncounted();
         /// The number of canaries that run at once. Default: 3; locally: 1.
         plain parallel: Count as u32, or 3 => FieldRule::BASE.uncounted();
@@ -290,6 +290,9 @@ impl Reader<'_> {
             }
             if !self.is_written(&parallel) {
                 policy.parallel = 1;
+            }
+            if is_here && !self.is_written(&at.key("max_runtime")) {
+                policy.max_runtime = Seconds(600.0);
             }
         }
         let Some(training) = training.map(|training| &training.sagemaker) else {
