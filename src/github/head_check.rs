@@ -131,10 +131,8 @@ impl HeadCheck {
             github.patch_json(&path, body).await.map(|_: Value| ())
         };
         let is_own = |one: &&ListedCheck| one.conclusion.is_none() || one.run() == ours;
-        for one in listed
-            .iter()
-            .filter(|one| conclusion.is_some() && !is_own(one))
-        {
+        let is_last = conclusion.is_some();
+        for one in listed.iter().filter(|one| is_last && !is_own(one)) {
             match change(one, &body).await {
                 // What another app wrote stays.
                 Err(error) if error.kind != GithubErrorKind::Forbidden => return Err(error),
@@ -142,11 +140,8 @@ impl HeadCheck {
             }
         }
         // A change adds them to those that are there.
-        let places: Vec<Value> = annotations
-            .iter()
-            .filter_map(Annotation::in_check_run)
-            .collect();
-        body["output"]["annotations"] = json!(places);
+        let places = annotations.iter().filter_map(Annotation::in_check_run);
+        body["output"]["annotations"] = places.collect();
         let mut own = listed.iter().filter(is_own).peekable();
         if own.peek().is_none() {
             body["head_sha"] = json!(sha);

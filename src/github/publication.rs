@@ -247,13 +247,12 @@ impl<'a> Rounds<'a> {
             outcome => outcome,
         };
         let Some((kept, theirs)) = newest(&own) else {
+            let is_hiding = self.publication.older == OlderComments::Hide;
             let is_wanted = match self.text.intent {
                 Intent::Verdict => true,
-                Intent::Stub | Intent::NoVerdict => {
-                    self.publication.older == OlderComments::WriteOver
-                }
+                Intent::Stub | Intent::NoVerdict => !is_hiding,
                 // A new comment brings the hidden one up to date.
-                Intent::Refresh => !all.is_empty() && self.publication.older == OlderComments::Hide,
+                Intent::Refresh => is_hiding && !all.is_empty(),
                 Intent::EndStub | Intent::Close => false,
             };
             // What was created and is not recognized is never created again.
@@ -300,21 +299,14 @@ impl<'a> Rounds<'a> {
     fn concerned<'b>(&self, all: &[OwnPost<'b>]) -> Vec<OwnPost<'b>> {
         let ours = self.marker.order;
         let newest = newest(all).map_or(ours, |(_, theirs)| theirs.order.max(ours));
-        let is_concerned = |(post, theirs): &OwnPost<'b>| {
-            match (self.text.intent, self.publication.older) {
-                (Intent::EndStub, _) => {
-                    theirs.order == ours && theirs.state == MarkerState::Running
-                }
-                // What else this run wrote may be hidden by now.
-                (_, OlderComments::Hide) => {
-                    theirs.order == newest
-                        && (newest > ours || post.says(None, &self.body_over(None)))
-                }
-                (_, OlderComments::WriteOver) => true,
-            }
+        let is_said = |post: &Post| post.says(None, &self.body_over(None));
+        let is_concerned = |(post, theirs): &&OwnPost<'b>| match self.text.intent {
+            Intent::EndStub => theirs.order == ours && theirs.state == MarkerState::Running,
+            _ if self.publication.older == OlderComments::WriteOver => true,
+            // What else this run wrote may be hidden by now.
+            _ => theirs.order == newest && (newest > ours || is_said(post)),
         };
-        let concerned = all.iter().filter(|one| is_concerned(one));
-        concerned.cloned().collect()
+        all.iter().filter(is_concerned).cloned().collect()
     }
 
     /// The marker and the text; over a comment with the verdict that it had.

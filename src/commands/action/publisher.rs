@@ -131,13 +131,11 @@ impl Publisher {
     /// The check goes to this commit, if one is wanted.
     pub(super) fn check_on(&mut self, inputs: &Inputs, sha: &str) {
         let is_only = inputs.spec.is_none() && inputs.jobs.is_empty();
+        let subject = &self.subject;
         let (kind, name) = match (&inputs.commit_status, inputs.check_run) {
             (Some(name), _) if is_only => (HeadCheckKind::Status, name.clone()),
-            (Some(name), _) => (HeadCheckKind::Status, format!("{name} ({})", self.subject)),
-            (None, Upkeep::Update) => {
-                let name = format!("canary-gate ({})", self.subject);
-                (HeadCheckKind::CheckRun, name)
-            }
+            (Some(name), _) => (HeadCheckKind::Status, format!("{name} ({subject})")),
+            (None, Upkeep::Update) => (HeadCheckKind::CheckRun, format!("canary-gate ({subject})")),
             (None, Upkeep::Off) => return,
         };
         let attempt = self.environment.run_attempt;
