@@ -76,6 +76,9 @@ pub struct Measurement {
     /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
+    /// Other words of `command` that may mend it; not written down.
+    #[serde(skip)]
+    pub cure: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Phases::is_empty")]
     pub phases: Phases,
     /// Of the training time, what passed before the script began, where the image installs the source's `requirements.txt` in it.

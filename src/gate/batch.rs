@@ -321,16 +321,21 @@ impl Batch<'_> {
         log_tail: &[String],
     ) -> Measurement {
         let measurement = measured.with_words(|words| self.runner.secrets.mask(words));
-        let Explained { outcome, way_out } = first_error::explain(&FailedCanary {
+        let Explained {
+            outcome,
+            way_out,
+            cure,
+        } = first_error::explain(&FailedCanary {
             job: self.by.job,
             run,
             outcome: &measurement.outcome,
-            is_unread: measurement.is_unread(),
+            has_opened_none: measurement.sample_opened == Some(false),
             log_tail,
         });
         Measurement {
             outcome,
             way_out,
+            cure,
             ..measurement
         }
     }

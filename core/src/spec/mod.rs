@@ -8,6 +8,7 @@ mod budget;
 mod canary;
 mod channel;
 mod counts;
+pub mod cure;
 mod draw;
 mod editor;
 mod errors;

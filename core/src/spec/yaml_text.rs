@@ -53,6 +53,10 @@ fn is_other_kind(text: &str) -> bool {
 }
 
 fn quoted(text: &str) -> String {
+    // A command for a shell is read with its own quotes.
+    if text.contains('"') && text.chars().all(|c| matches!(c, ' '..='&' | '('..='~')) {
+        return format!("'{text}'");
+    }
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {

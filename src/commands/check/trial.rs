@@ -1,12 +1,13 @@
 //! `check --try`: one canary of one job, the smallest, to see whether the training code runs at all.
 
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print_prose, printable, signals};
+use crate::console::{AppError, Loudness, print_prose, printable, say, signals};
 use crate::exit;
 use crate::gate::one_canary;
 use crate::measurement::Outcome;
 use crate::report::words;
-use crate::spec::Job;
+use crate::spec::{Job, yaml_text};
+use crate::units::Usd;
 use crate::workspace::project::Project;
 
 /// Runs it, and says how it ended; the exit code is that of `run` for the same outcome.
@@ -16,16 +17,12 @@ pub(super) async fn try_one(
     arguments: &CheckArguments,
     loudness: Loudness,
 ) -> Result<u8, AppError> {
-    let interruption = signals::watch()?;
-    let measurement = one_canary::run(
-        project,
-        job,
-        &arguments.pass_env,
-        arguments.policy.max_spend,
-        interruption,
-        loudness,
-    )
-    .await?;
+    let (pass_env, max_spend) = (&arguments.pass_env, arguments.policy.max_spend);
+    let run = async |job: &Job, max_spend| {
+        let interruption = signals::watch()?;
+        one_canary::run(project, job, pass_env, max_spend, interruption, loudness).await
+    };
+    let measurement = run(job, max_spend).await?;
     let name = printable(&job.name);
     let time = measurement
         .time()
@@ -56,6 +53,30 @@ pub(super) async fn try_one(
         text.push_str(&format!("    {}\n", printable(way_out)));
     } else if measurement.outcome == Outcome::TimedOut {
         text.push_str("    it ran until `canary.max_runtime`: raise that, or let canaries do less by `fractions` or `work`\n");
+    }
+    // A second canary is free of charge on this machine, and within the limits of the first all the same.
+    if let Some(command) = (measurement.cure.as_ref()).filter(|_| project.traits().runs_here) {
+        say("trying another command, which may mend that");
+        let left = |limit: Usd| limit - measurement.cost.unwrap_or_default();
+        let mut cured = job.clone();
+        cured.training.local.command.clone_from(command);
+        cured.canary.spend_limit = left(job.canary.spend_limit);
+        let ended = match run(&cured, max_spend.map(left)).await {
+            Ok(again) if again.is_completed() => "completes with this line".to_owned(),
+            // The line mends another error than this one.
+            Ok(again) if again.outcome == measurement.outcome => String::new(),
+            Ok(again) => {
+                let said = again.outcome.last_line().or(again.way_out.as_deref());
+                format!("fails with this line too: {}", said.unwrap_or_default())
+            }
+            Err(error) => format!("could not be tried with this line: {}", error.in_a_line()),
+        };
+        let line = format!(
+            "\n  the canary {}\n    under `jobs.{name}.training`, in place of `command`:\n      command: {}\n",
+            printable(&ended),
+            yaml_text::list(command)
+        );
+        text.extend(Some(line).filter(|_| !ended.is_empty()));
     }
     let ended = match code {
         0 => "the smallest canary completed",

@@ -14,16 +14,20 @@ use crate::code::PathGlobs;
 use crate::grammar;
 use crate::measurement::Outcome;
 use crate::metric::MemoryOf;
+use crate::spec::cure::{self, channel_path, channel_variable};
 use crate::spec::{Channel, Job};
 
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
+/// Words in the names of variables that lead to data.
+const OF_DATA: [&str; 5] = ["DATA", "TRAIN", "INPUT", "DIR", "PATH"];
 
 /// A canary that did not complete, or opened no file of its sample.
 pub struct FailedCanary<'a> {
     pub job: &'a Job,
     pub run: &'a CanaryRun,
     pub outcome: &'a Outcome,
-    pub is_unread: bool,
+    /// Whether it opened no file of its sample.
+    pub has_opened_none: bool,
     /// The last lines that it printed; hostile text.
     pub log_tail: &'a [String],
 }
@@ -33,124 +37,114 @@ pub struct Explained {
     pub outcome: Outcome,
     /// The way out of the first case of the table that its failure is, as a sentence without a capital.
     pub way_out: Option<String>,
+    /// Other words of the job's command, which may mend it.
+    pub cure: Option<Vec<String>>,
 }
 
 /// Looks for the error in what the canary printed. A backend sees that it failed, or that memory ran out; that it was the GPU's
 /// only its errors say.
 pub fn explain(canary: &FailedCanary<'_>) -> Explained {
     let outcome = canary.outcome.clone();
-    let exit_code = match canary.outcome {
-        Outcome::Failed { exit_code, .. } => *exit_code,
-        Outcome::OutOfMemory { .. } => None,
-        _ => {
-            return Explained {
-                outcome,
-                way_out: canary.is_unread.then(|| read_the_sample(canary.run)),
-            };
-        }
+    let last_line = outcome.last_line().map(str::to_owned);
+    let (is_looked_at, exit_code) = match outcome {
+        Outcome::Failed { exit_code, .. } => (true, exit_code),
+        Outcome::OutOfMemory { .. } => (true, None),
+        Outcome::Completed => (canary.has_opened_none, None),
+        _ => (false, None),
     };
-    let last_line = outcome.last_line();
     let failure = FirstError {
-        job: canary.job,
-        run: canary.run,
+        canary,
         exit_code,
-        errors: Errors::of(last_line, canary.log_tail),
+        errors: Errors::of(last_line.as_deref(), canary.log_tail),
     };
+    let mut rows = TABLE.iter().filter(|_| is_looked_at);
+    let (way_out, cure) = rows.find_map(|row| row(&failure)).unzip();
     Explained {
-        way_out: TABLE.iter().find_map(|row| row(&failure)),
-        outcome: match failure.errors.are_about_gpu_memory() {
+        way_out,
+        cure: cure.flatten(),
+        outcome: match is_looked_at && failure.errors.are_about_gpu_memory() {
             true => Outcome::OutOfMemory {
                 of: MemoryOf::Gpu,
-                last_line: last_line.map(str::to_owned),
+                last_line,
             },
             false => outcome,
         },
     }
 }
 
-/// What to do about a canary that read other data, or none.
-fn read_the_sample(run: &CanaryRun) -> String {
-    let sampled = run.channels.iter().filter(|channel| channel.sampled);
-    let variables = sampled.map(|channel| format!("`{}`", variable_of(&channel.name)));
-    let variables: Vec<String> = variables.collect();
-    format!(
-        "let the script read its data below the folder in {}, not by a path of its own",
-        grammar::list(&variables)
-    )
-}
-
-/// The variable that names a channel's folder.
-fn variable_of(channel: &str) -> String {
-    format!("SM_CHANNEL_{}", channel.to_uppercase().replace('-', "_"))
-}
-
 /// What a row looks at.
 struct FirstError<'a> {
-    job: &'a Job,
-    run: &'a CanaryRun,
+    canary: &'a FailedCanary<'a>,
     /// `None` where it is unknown, and where memory ran out.
     exit_code: Option<i32>,
     errors: Errors,
 }
 
+/// What to do about it, and other words of the job's command that may mend it.
+type WayOut = (String, Option<Vec<String>>);
+
 /// A case: its way out where the failure is one, else `None`.
-type FirstErrorRow = fn(&FirstError<'_>) -> Option<String>;
+type FirstErrorRow = fn(&FirstError<'_>) -> Option<WayOut>;
 
 /// The cases, those that say more first.
-const TABLE: [FirstErrorRow; 10] = [
+const TABLE: [FirstErrorRow; 12] = [
     variable_not_expanded,
     object_left_out,
     fixed_data_path,
     variable_handed_over,
-    virtual_environment,
-    left_out_by_paths,
+    home_is_empty,
+    not_copied,
+    not_handed_over,
     module_missing,
     program_missing,
     gpu_memory,
     killed,
+    nothing_read,
 ];
 
 /// The error names `$SM_CHANNEL_TRAIN` as it was written.
-fn variable_not_expanded(failure: &FirstError<'_>) -> Option<String> {
+fn variable_not_expanded(failure: &FirstError<'_>) -> Option<WayOut> {
     let name = failure.errors.about_files().find_map(text::variable)?;
-    Some(not_expanded(name))
+    Some((not_expanded(name), None))
 }
 
 /// A file of a channel, read from the channel's folder, that is not in this canary's share.
-fn object_left_out(failure: &FirstError<'_>) -> Option<String> {
+fn object_left_out(failure: &FirstError<'_>) -> Option<WayOut> {
     failure.missing_files().find_map(|path| {
-        failure.run.channels.iter().find_map(|channel| {
+        failure.canary.run.channels.iter().find_map(|channel| {
             let folder = format!("input/data/{}/", channel.name);
             let (_, key) = path.rsplit_once(&folder)?;
             let is_left_out = channel.sampled && channel.objects.leaves_out(key);
             is_left_out.then(|| {
-                format!(
+                let said = format!(
                     "{} is not in this canary's share of channel `{}`: name what every run needs under `always`; where an index names each file, let the script skip those that are absent, or draw its own share by `share`",
                     quoted(key, "a file"),
                     channel.name,
-                )
+                );
+                (said, None)
             })
         })
     })
 }
 
 /// Data read from where they lie in the checkout.
-fn fixed_data_path(failure: &FirstError<'_>) -> Option<String> {
+fn fixed_data_path(failure: &FirstError<'_>) -> Option<WayOut> {
     failure.missing_files().find_map(|path| {
-        let mut channels = failure.job.training.channels.iter();
-        let channel = channels.find(|channel| failure.is_below(channel, path))?;
-        Some(format!(
+        let mut channels = failure.canary.job.training.channels.iter();
+        let channel = channels.find(|channel| failure.is_near(channel, path))?;
+        let said = format!(
             "the script reads {} by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `{}` names",
             quoted(path, "its data"),
-            variable_of(&channel.name),
-        ))
+            channel_variable(&channel.name),
+        );
+        Some((said, failure.linked(path)))
     })
 }
 
 /// A file is missing, and a hyperparameter or an argument has `$SM_CHANNEL_TRAIN` as it was written.
-fn variable_handed_over(failure: &FirstError<'_>) -> Option<String> {
+fn variable_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
     failure.errors.about_files().next()?;
-    failure.written_variable().map(not_expanded)
+    (failure.written_variable()).map(|name| (not_expanded(name), None))
 }
 
 fn not_expanded(name: &str) -> String {
@@ -159,89 +153,143 @@ fn not_expanded(name: &str) -> String {
     )
 }
 
-/// A virtual environment in the source, which git ignores.
-fn virtual_environment(failure: &FirstError<'_>) -> Option<String> {
-    let is_environment = |part: &str| matches!(part, ".venv" | "venv");
-    let mut missing = failure.missing_files();
-    let path =
-        missing.find(|path| !path.starts_with('/') && path.split('/').any(is_environment))?;
-    Some(format!(
-        "{} is not in the canary, for git ignores it and what git ignores is not copied: {}",
-        quoted(path, "the virtual environment"),
-        match failure.is_local() {
-            true => "name its interpreter by an absolute path in `training.command`",
-            false => "name the packages in a `requirements.txt` in `training.source_dir`",
-        }
-    ))
+/// A file of the home folder, which is empty.
+fn home_is_empty(failure: &FirstError<'_>) -> Option<WayOut> {
+    let path = failure.missing_files().find_map(text::in_home)?;
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let said = format!(
+        "a canary's home folder is empty, and has no {}: write `caches: [\"~/{folder}\"]` under `training`, and add `--cache ~/{folder}` to the command that starts it",
+        quoted(path, "such file"),
+    );
+    text::is_plain(folder).then_some((said, None))
 }
 
-/// A file of the source that does not count.
-fn left_out_by_paths(failure: &FirstError<'_>) -> Option<String> {
-    let job = failure.job;
+/// A file of the source that does not count, or that git does not know; or one that the script writes.
+fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
+    let job = failure.canary.job;
     let source = Path::new(job.training.source_dir.as_deref().unwrap_or(""));
     let globs = PathGlobs::new(&job.paths, "");
+    let is_environment = |part: &str| matches!(part, ".venv" | "venv");
     let is_left_out = |path: &str| match globs.decide(&source.join(path)) {
         Some(counts) => !counts,
         None => job.training.source_dir.is_none(),
     };
     let mut missing = failure.missing_files().map(text::in_checkout);
-    let path =
-        missing.find(|path| !path.is_empty() && !path.starts_with('/') && is_left_out(path))?;
-    Some(format!(
-        "{} is not in the canary, for `paths` leaves it out and what does not count is not copied: name it in `paths`",
-        quoted(path, "a file"),
-    ))
+    let path = missing.find(|path| !path.is_empty() && !path.starts_with('/'))?;
+    let mut said = failure.errors.about_files();
+    let is_file = said.any(|line| line.contains("No such file"));
+    let why = match (path.split('/').any(is_environment), failure.is_local()) {
+        (true, true) => {
+            "for git ignores it and what git ignores is not copied: name its interpreter by an absolute path in `training.command`"
+        }
+        (true, false) => {
+            "for git ignores it and what git ignores is not copied: name the packages in a `requirements.txt` in `training.source_dir`"
+        }
+        (false, _) if is_left_out(path) => {
+            "for `paths` leaves it out and what does not count is not copied: name it in `paths`"
+        }
+        // Of a column, too, it is said that it was not found.
+        (false, _) if !is_file => return None,
+        (false, _) => {
+            "which has what git knows, and no data of channels: add it to git, or make it a channel with `sample: false`; if the script writes it, let it make the folder"
+        }
+    };
+    let said = format!("{} is not in the canary, {why}", quoted(path, "a file"));
+    Some((said, None))
+}
+
+/// An argument, or a variable of the environment, that the script cannot do without.
+fn not_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
+    let (training, log) = (&failure.canary.job.training, failure.canary.log_tail);
+    let (channel, command) = (training.channels.first()?, &training.local.command);
+    let path = channel_path(&channel.name, &channel.uri);
+    let has_printed = |words: &str| log.iter().any(|line| line.contains(words));
+    let variable = failure.errors.all().find_map(text::missing_variable);
+    let variable = variable.filter(|_| has_printed("environ"));
+    let word = failure.errors.all().find_map(text::missing_word);
+    let option = failure.errors.all().find_map(text::required_argument);
+    let argument = option.or(word.filter(|_| has_printed("sys.argv[")));
+    let said = format!(
+        "the script wants `{}`, which the spec does not hand over: write a variable under `training.environment`, an option under `training.hyperparameters`, an argument into `training.command`; its data are at `{path}`",
+        variable.or(argument)?
+    );
+    let set = variable.filter(|name| OF_DATA.iter().any(|word| name.contains(word)));
+    let set = set.map(|name| ["env".to_owned(), format!("{name}={path}")]);
+    let dashed = argument
+        .filter(|name| name.starts_with('-'))
+        .map(str::to_owned);
+    let handed = dashed.into_iter().chain(argument.map(|_| path));
+    let words = set.into_iter().flatten().chain(command.iter().cloned());
+    let words = Vec::from_iter(words.chain(handed));
+    let is_other = failure.is_local() && words.len() > command.len();
+    Some((said, Some(words).filter(|_| is_other)))
 }
 
 /// A Python module that the interpreter does not have.
-fn module_missing(failure: &FirstError<'_>) -> Option<String> {
+fn module_missing(failure: &FirstError<'_>) -> Option<WayOut> {
     let module = failure.errors.all().find_map(text::missing_module)?;
-    Some(match failure.is_local() {
+    let said = match failure.is_local() {
         true => format!(
             "the Python that the canary runs has no module `{module}`: name the interpreter that has it by an absolute path in `training.command`, since `.venv` is not copied where git ignores it; a module of your own must be known to git, and counted by `paths`"
         ),
         false => format!(
             "the image has no module `{module}`: name it in a `requirements.txt` in `training.source_dir`, which the framework images install, or take an image that has it; a module of your own must lie in `training.source_dir`"
         ),
-    })
+    };
+    Some((said, None))
 }
 
 /// A program that the shell does not find.
-fn program_missing(failure: &FirstError<'_>) -> Option<String> {
+fn program_missing(failure: &FirstError<'_>) -> Option<WayOut> {
     let program = failure.errors.all().find_map(text::missing_program);
     if failure.exit_code != Some(127) {
         return None;
     }
     let program = quoted(program?, "a program");
-    Some(match failure.is_local() {
+    let said = match failure.is_local() {
         true => format!(
             "{program} was not found: a canary has the `PATH` of the gate and a copy of the files that count, so name the program by an absolute path, or add it to git"
         ),
         false => {
             format!("{program} is not in the image: install it there, or take an image that has it")
         }
-    })
+    };
+    Some((said, None))
 }
 
 /// Memory of the GPU, not of the machine.
-fn gpu_memory(failure: &FirstError<'_>) -> Option<String> {
-    failure.errors.are_about_gpu_memory().then(|| {
-        "the memory of the GPU ran out, not that of the machine: take smaller batches or an instance whose GPUs have more memory"
-            .to_owned()
-    })
+fn gpu_memory(failure: &FirstError<'_>) -> Option<WayOut> {
+    let said = "the memory of the GPU ran out, not that of the machine: take smaller batches or an instance whose GPUs have more memory";
+    (failure.errors.are_about_gpu_memory()).then(|| (said.to_owned(), None))
 }
 
 /// SIGKILL, by somebody who gave no reason.
-fn killed(failure: &FirstError<'_>) -> Option<String> {
-    (failure.exit_code == Some(137)).then(|| {
-        "exit code 137 is a process that was killed, mostly since memory ran out: look for it in the machine's kernel log, and take smaller batches, fewer workers or a machine with more memory"
-            .to_owned()
-    })
+fn killed(failure: &FirstError<'_>) -> Option<WayOut> {
+    let said = "exit code 137 is a process that was killed, mostly since memory ran out: look for it in the machine's kernel log, and take smaller batches, fewer workers or a machine with more memory";
+    (failure.exit_code == Some(137)).then(|| (said.to_owned(), None))
+}
+
+/// It read other data, or none: no missing file says which.
+fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
+    let FailedCanary { run, outcome, .. } = failure.canary;
+    let sampled = run.channels.iter().filter(|channel| channel.sampled);
+    let variables = sampled.map(|channel| format!("`{}`", channel_variable(&channel.name)));
+    let said = format!(
+        "{}let the script read its data below the folder in {}, not by a path of its own",
+        // Of one that completed it is said before.
+        match outcome {
+            Outcome::Completed => "",
+            _ => "it opened no file of its sample: ",
+        },
+        grammar::list(&Vec::from_iter(variables))
+    );
+    let is_unread = failure.canary.has_opened_none && failure.errors.about_files().next().is_none();
+    is_unread.then(|| (said, failure.linked("")))
 }
 
 impl FirstError<'_> {
     fn is_local(&self) -> bool {
-        self.run.instance.is_local()
+        self.canary.run.instance.is_local()
     }
 
     /// What the errors say is not there.
@@ -249,27 +297,40 @@ impl FirstError<'_> {
         self.errors.about_files().flat_map(text::paths)
     }
 
-    /// Whether a path leads into the folder of a channel in the checkout, as `./data/train/a.csv` does.
-    fn is_below(&self, channel: &Channel, path: &str) -> bool {
-        let training = &self.job.training;
+    /// Whether a path leads into the folder of a channel in the checkout, as `./data/train/a.csv` does, or to one above it.
+    fn is_near(&self, channel: &Channel, path: &str) -> bool {
+        let path = text::in_checkout(path);
         let folder = text::in_checkout(&channel.uri);
-        let source = training.source_dir.as_deref().map(text::in_checkout);
-        let from_source = source.and_then(|source| text::below(source, folder));
-        let usual = format!("data/{}", channel.name);
-        let folders = match channel.uri.contains("://") {
-            true => [None, None, Some(usual.as_str())],
-            false => [Some(folder), from_source, Some(usual.as_str())],
-        };
-        let mut folders = folders
-            .into_iter()
-            .flatten()
-            .filter(|folder| !folder.is_empty());
-        folders.any(|folder| text::below(folder, text::in_checkout(path)).is_some())
+        let folders = [
+            folder,
+            &self.place_of(channel, ""),
+            &format!("data/{}", channel.name),
+        ];
+        let mut folders = folders.into_iter().filter(|folder| !folder.is_empty());
+        let is_above = |folder| !path.is_empty() && text::below(path, folder).is_some();
+        folders.any(|folder| text::below(folder, path).is_some() || is_above(folder))
+    }
+
+    /// Where a script looks for a channel that it reads by a path of its own; `missed` is such a path.
+    fn place_of(&self, channel: &Channel, missed: &str) -> String {
+        let folder = text::in_checkout(&channel.uri);
+        let source = self.canary.job.training.source_dir.as_deref();
+        let from_source = source.and_then(|source| text::below(text::in_checkout(source), folder));
+        let up = if missed.starts_with("../") { "../" } else { "" };
+        format!("{up}{}", from_source.unwrap_or(folder))
+    }
+
+    /// The command behind links from where the script looks for its channels.
+    fn linked(&self, missed: &str) -> Option<Vec<String>> {
+        let training = &self.canary.job.training;
+        let channels = training.channels.iter();
+        let steps = channels.map(|one| cure::link(&one.name, &self.place_of(one, missed)));
+        cure::behind(&steps.collect::<Option<String>>()?, &training.local.command)
     }
 
     /// A variable of SageMaker's in a hyperparameter or an argument that goes through no shell.
     fn written_variable(&self) -> Option<&str> {
-        let training = &self.job.training;
+        let training = &self.canary.job.training;
         let (command, script) = (&training.local.command, &training.sagemaker.entry_point);
         let container = &training.sagemaker.container;
         let is_shell = |program: &String| {

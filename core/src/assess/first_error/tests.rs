@@ -91,7 +91,7 @@ impl FailedRun<'_> {
                 exit_code: self.exit_code,
                 last_line: last_line.map(str::to_owned),
             },
-            is_unread: false,
+            has_opened_none: false,
             log_tail: &log_tail.collect::<Vec<_>>(),
         })
     }
@@ -128,7 +128,11 @@ fn each_case_has_its_way_out_or_none() {
         let found = case.explained(log, reason);
         assert_eq!(found.outcome.last_line(), reason);
         let way_out = found.way_out.as_deref().unwrap_or("-");
-        format!("{title}\n  {}: {way_out}\n", found.outcome.words())
+        let cure = found
+            .cure
+            .map(|words| format!("  {words:?}\n"))
+            .unwrap_or_default();
+        format!("{title}\n  {}: {way_out}\n{cure}", found.outcome.words())
     });
     insta::assert_snapshot!(said.collect::<String>());
 }

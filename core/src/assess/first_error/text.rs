@@ -281,10 +281,45 @@ pub(super) fn below<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
     }
 }
 
+/// What follows the home folder that a canary has on this machine.
+pub(super) fn in_home(path: &str) -> Option<&str> {
+    let (_, below) = path.split_once("/.canary-gate/work/")?;
+    below.splitn(3, '/').nth(2)?.strip_prefix("home/")
+}
+
+/// The argument that argparse or click wants: `--data` of `-d/--data`, or the name of one without dashes.
+pub(super) fn required_argument(line: &str) -> Option<&str> {
+    let words = [
+        "arguments are required: ",
+        "Missing option '",
+        "Missing argument '",
+    ];
+    let (_, rest) = words.iter().find_map(|words| line.split_once(words))?;
+    let name = rest.split([',', '\'', ' ', '=']).next()?;
+    name.rsplit('/').next().filter(|name| is_plain(name))
+}
+
+/// What Python says of an index that there is no word for.
+pub(super) fn missing_word(line: &str) -> Option<&str> {
+    line.starts_with("IndexError").then_some("sys.argv[1]")
+}
+
+/// The key of a `KeyError: 'DATA_DIR'` that may be a variable of the environment.
+pub(super) fn missing_variable(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("KeyError: '")?.strip_suffix('\'')?;
+    let is_sign = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    (is_plain(name) && name.chars().all(is_sign)).then_some(name)
+}
+
+/// Whether a name is short, of plain characters.
+pub(super) fn is_plain(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    !name.is_empty() && name.len() <= NAME && name.chars().all(is_plain)
+}
+
 /// A short name of plain characters in backticks, else `otherwise`.
 pub(super) fn quoted(name: &str, otherwise: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    match !name.is_empty() && name.len() <= NAME && name.chars().all(is_plain) {
+    match is_plain(name) {
         true => format!("`{name}`"),
         false => otherwise.to_owned(),
     }

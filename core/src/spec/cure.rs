@@ -1,0 +1,45 @@
+//! A **cure**: other words of a local job's `command`, which may mend the first error of its canaries and can be tried.
+
+/// The variable that names a channel's folder.
+pub fn channel_variable(channel: &str) -> String {
+    format!("SM_CHANNEL_{}", channel.to_uppercase().replace('-', "_"))
+}
+
+/// Where a local canary finds the data of a channel, and SageMaker puts them; `data` is their path in the checkout.
+pub fn channel_path(channel: &str, data: &str) -> String {
+    in_channel(&format!("/opt/ml/input/data/{channel}"), data)
+}
+
+/// The data that lie at a path in the checkout, from the folder of their channel: one file where its name ends as a file's does.
+fn in_channel(folder: &str, data: &str) -> String {
+    let name = data.rsplit('/').next().unwrap_or(data);
+    match name.rsplit_once('.') {
+        Some((_, ending)) if ending.contains(|c: char| c.is_ascii_alphabetic()) => {
+            format!("{folder}/{name}")
+        }
+        _ => folder.to_owned(),
+    }
+}
+
+/// The step of a shell that links the data of a channel to where a script reads them, from the copy of its source. `None` where
+/// that is no plain path.
+pub fn link(channel: &str, place: &str) -> Option<String> {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    if place.is_empty() || place.starts_with(['-', '/']) || !place.chars().all(is_sign) {
+        return None;
+    }
+    let made = match place.rsplit_once('/') {
+        None | Some(("..", _)) => String::new(),
+        Some((folder, _)) => format!("mkdir -p {folder} && "),
+    };
+    let from = in_channel(&format!("${}", channel_variable(channel)), place);
+    Some(format!("{made}ln -s \"{from}\" {place} && "))
+}
+
+/// The words of a command behind the steps of [`link`]; `None` without any, and where a shell has its own steps already.
+pub fn behind(steps: &str, command: &[String]) -> Option<Vec<String>> {
+    let has_steps = command.get(1).is_some_and(|word| word == "-c");
+    let shell = ["sh", "-c", &format!("{steps}exec \"$@\""), "sh"].map(str::to_owned);
+    let is_possible = !steps.is_empty() && !command.is_empty() && !has_steps;
+    is_possible.then(|| [&shell[..], command].concat())
+}
