@@ -91,7 +91,7 @@ pub(super) async fn findings(
         }
     }
     if project.traits().runs_here {
-        all.extend(program::programs(project, job));
+        all.extend(program::programs(project, job)?);
     }
     let Some(backend) = backend else {
         return Ok(all);

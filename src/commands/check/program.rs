@@ -59,14 +59,28 @@ fn source_folder(project: &Project, job: &Job) -> PathBuf {
 }
 
 /// The programs that a local job's canaries start.
-pub(super) fn programs(project: &Project, job: &Job) -> Vec<CheckedThing> {
+pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>, AppError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = source_folder(project, job);
     let launcher = job.training.distribution.as_ref();
     let launcher = launcher.map(|launcher| launcher.program());
     let of_command = started(&job.training.local.command).into_iter();
+    let code = project.code()?.of_jobs.get(&job.name);
+    let is_copied = |place: &Path| match (place.strip_prefix(&project.root), code) {
+        (Ok(below), Some(code)) => code.files().iter().any(|file| file.path == below),
+        _ => true,
+    };
     let look = |word: &str| {
-        if let Some(place) = found(word, &folder, &path) {
+        let is_of_source = word.contains('/') && !word.starts_with('/');
+        let found = found(word, &folder, &path);
+        if let Some(place) = (found.as_ref()).filter(|place| is_of_source && !is_copied(place)) {
+            let why = format!(
+                "no canary gets a copy of {word}, since git ignores it or `paths` leaves it out"
+            );
+            let help = format!("write {} for it in `training.command`", place.display());
+            return CheckedThing::missing("program", why, help);
+        }
+        if let Some(place) = found {
             return CheckedThing::ready("program", format!("{word} is {}", place.display()));
         }
         let place = match word.contains('/') {
@@ -80,7 +94,7 @@ pub(super) fn programs(project: &Project, job: &Job) -> Vec<CheckedThing> {
         let why = format!("there is no program `{word}` {place}");
         CheckedThing::missing("program", why, help)
     };
-    of_command.chain(launcher).map(look).collect()
+    Ok(of_command.chain(launcher).map(look).collect())
 }
 
 /// The words of a command that are programs: behind `env` and its variables comes another.
