@@ -23,12 +23,14 @@ pub(super) struct FoundData {
     pub(super) bytes: Bytes,
     /// The ending of its first file, without the dot.
     pub(super) ending: String,
+    /// Whether all of it lies in folders of it, such as one for each class.
+    pub(super) is_by_folder: bool,
 }
 
 /// Endings of files of data of which no rows can be drawn.
 const OBJECTS: &str = "\
     jpg jpeg png bmp tif tiff webp gif npy npz tfrecord tfrecords rec h5 wav flac mp3 gz \
-    libsvm pt";
+    libsvm pt db sqlite sqlite3";
 /// Beginnings of names of a project's own texts.
 const TEXTS_OF_PROJECT: &str = "requirements readme license notice cmakelists constraints robots";
 /// Folders of a project whose pictures are no data.
@@ -146,6 +148,7 @@ fn data_of(path: &str, files: &[&SeenFile]) -> FoundData {
         files: files.len(),
         bytes: files.iter().map(|file| file.bytes).sum(),
         ending: first.unwrap_or_default(),
+        is_by_folder: (files.iter()).all(|file| folder_of(folder_of(&file.path)) == path),
     }
 }
 

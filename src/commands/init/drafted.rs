@@ -1,12 +1,14 @@
 //! The draft of what a checkout holds: of a job on this machine, or of one on SageMaker. Where images, roles and data are, AWS knows
 //! and the checkout does not: these are for the user to fill in.
 
-use super::CHANGE_THE_SCRIPT;
+use std::collections::HashSet;
+
 use super::data::{FoundData, folder_of, name_of};
-use super::found::{FoundScript, Overview, path_of};
+use super::found::{FoundOption, FoundScript, Overview, path_of};
 use crate::backend::sagemaker::from_job;
 use crate::instance::tables;
 use crate::secret;
+use crate::spec::cure;
 use crate::spec::page::{FILL_IN, filled};
 use crate::spec::yaml_text as yaml;
 use crate::spec::{self, SpecSource};
@@ -17,6 +19,8 @@ const LONGEST_NAME: usize = 40;
 const MOST_PATTERNS: usize = 4;
 /// The most other candidates that are named.
 const MOST_NAMED: usize = 5;
+/// The most channels beside the first, of a script that reads none by its variable.
+const MOST_OTHERS: usize = 3;
 /// The fewest files of which a canary gets some whole; of fewer it gets rows.
 const FEWEST_FILES: usize = 10;
 
@@ -72,12 +76,16 @@ fn draft(
     script: Option<&FoundScript>,
     path: &str,
 ) -> String {
+    type Program = fn(&Overview, &FoundScript, &[DraftedChannel<'_>]) -> String;
     let from = script.map_or(place.unwrap_or_default(), |script| &script.why);
-    let (template, program): (_, fn(&Overview, &FoundScript) -> String) = match place {
+    let (template, program): (_, Program) = match place {
         Some(_) => (include_str!("sagemaker.yml"), entry_point),
         None => (include_str!("local.yml"), command),
     };
-    let program = script.map(|script| program(overview, script));
+    let channels = drafted_channels(overview, script);
+    let program = script.map(|script| program(overview, script, &channels));
+    let here = script.filter(|_| place.is_none());
+    let work = here.and_then(|script| work(script, &channels));
     let values = [
         ("from", comment(&format!("{path} ({from})"))),
         ("found", also_found(overview, path)),
@@ -86,10 +94,13 @@ fn draft(
         ("program", program.unwrap_or_default()),
         (
             "hyperparameters",
-            script.map_or(String::new(), hyperparameters),
+            script.map_or(String::new(), |script| hyperparameters(script, &channels)),
         ),
-        ("change", script.and_then(change).unwrap_or_default()),
-        ("channels", channels(overview, place.is_none(), script)),
+        (
+            "channels",
+            channel_lines(&channels, place.is_none(), work.is_some()),
+        ),
+        ("work", work.unwrap_or_default()),
     ];
     filled(template, &values)
 }
@@ -155,7 +166,7 @@ fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
 }
 
 /// The script of a job on SageMaker.
-fn entry_point(_: &Overview, script: &FoundScript) -> String {
+fn entry_point(_: &Overview, script: &FoundScript, _: &[DraftedChannel<'_>]) -> String {
     let folder = Some(folder_of(&script.path)).filter(|folder| !folder.is_empty());
     let keys = [
         ("source_dir", folder.unwrap_or(".")),
@@ -166,13 +177,15 @@ fn entry_point(_: &Overview, script: &FoundScript) -> String {
     keys.map(line).concat()
 }
 
-/// `[python3, train.py]`; a script of a package is started as a module of it.
-fn command(overview: &Overview, script: &FoundScript) -> String {
+/// `[python3, train.py]`; a script of a package is started as a module of it. What no variable and no option leads the script to is
+/// linked to where it reads it.
+fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
     let folders = script.path.match_indices('/');
     let mut folders = folders.map(|(end, _)| &script.path[..end]);
     let package = folders.find(|folder| overview.packages.iter().any(|one| one == folder));
-    let mut words = vec!["python3".to_owned()];
-    let said = match package {
+    let python = overview.python.as_deref().unwrap_or("python3");
+    let mut words = vec![python.to_owned()];
+    let mut said = match package {
         None => {
             words.push(script.path.clone());
             script.why.clone()
@@ -188,19 +201,41 @@ fn command(overview: &Overview, script: &FoundScript) -> String {
             format!("guess: a module, since {package} is a package")
         }
     };
+    if overview.python.is_some() {
+        said += "; guess: the virtual environment, which is on this machine alone";
+    }
+    // From the folder of the script, if it leaves that.
+    let is_from_own = script.path.contains('/') && script.names("..");
+    let up = if is_from_own { "../" } else { "" };
+    let is_lost = script.channels.is_empty();
+    let lost = (channels.iter()).filter(|channel| is_lost && channel.option.is_none());
+    let links = lost
+        .filter_map(|channel| cure::link(&channel.name, &format!("{up}{}", channel.data?.path)));
+    if let Some(linked) = cure::behind(&links.collect::<String>(), &words) {
+        words = linked;
+        said += "; it reads no SM_CHANNEL_*, so the sample is linked to where the data lie";
+    }
     let (words, said) = (yaml::list(&words), comment(&said));
     format!("      command: {words}    # {said}\n")
 }
 
-/// The options whose default is a number, but for what may be a secret.
-fn hyperparameters(script: &FoundScript) -> String {
+/// What leads the script to its channels, and the options whose default is a number, but for what may be a secret.
+fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
+    let leads = channels.iter().filter_map(|channel| {
+        let option = channel.option?;
+        let data = channel.data.map_or("", |data| &data.path);
+        let path = cure::channel_path(&channel.name, data);
+        Some((option, path, "its channel, in place of what stands"))
+    });
+    let numbers = script.options.iter();
+    let numbers = numbers.filter_map(|one| Some((one, one.number()?.to_owned(), "the default")));
     let mut lines = String::new();
-    for option in &script.options {
-        let (name, value) = (&option.name, &option.default);
+    for (option, value, what) in leads.chain(numbers) {
+        let name = &option.name;
         let set = format!("{name}={value}");
         if !from_job::is_secret(name) && masked(&set) == set {
-            let (name, value) = (yaml::text(name), yaml::text_or_number(value));
-            let said = comment(&format!("guess: the default at {}", option.place));
+            let (name, value) = (yaml::text(name), yaml::text_or_number(&value));
+            let said = comment(&format!("guess: {what} at {}", option.place));
             lines += &format!("        {name}: {value}    # {said}\n");
         }
     }
@@ -212,32 +247,79 @@ fn hyperparameters(script: &FoundScript) -> String {
     }
 }
 
-/// What the script must read otherwise, on this machine.
-fn change(script: &FoundScript) -> Option<String> {
-    let why = match &script.fixed_path {
-        Some((path, place)) => {
-            format!("{place} reads {path} by a fixed path, where a canary has no sample.")
-        }
-        None if script.channels.is_empty() => {
-            "it reads no SM_CHANNEL_*, where a canary has its sample.".to_owned()
-        }
-        None => return None,
-    };
-    let why = comment(&format!("{CHANGE_THE_SCRIPT}{why}"));
-    Some(format!("      # {why}\n"))
+/// Less work in canaries, where their data is one file that no share is drawn of.
+fn work(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Option<String> {
+    let data = channels.first().and_then(|channel| channel.data);
+    data.filter(|data| data.files == 1 && !data.has_rows())?;
+    let (name, full) = script.options.iter().find_map(|option| {
+        let is_rounds = |word: &str| option.name.to_lowercase().contains(word);
+        let full = option.number()?.parse::<u32>().ok();
+        let full = full.filter(|full| *full >= 4)?;
+        let mut words = ["epoch", "round", "iter", "steps"].into_iter();
+        words.any(is_rounds).then_some((&option.name, full))
+    })?;
+    let (name, some) = (yaml::text(name), full.div_ceil(4));
+    Some(format!(
+        "    # No share is drawn of one such file, so canaries do less work.\n    work: {{hyperparameter: {name}, full: {full}, canary: [{}, {some}]}}    # guess\n\n",
+        some.div_ceil(3)
+    ))
 }
 
-/// A channel for each that the script reads, else one.
-fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) -> String {
-    let train = ["train".to_owned()];
-    let named = script.map_or(&[][..], |script| &script.channels);
-    let names = if named.is_empty() { &train } else { named };
-    let mut free: Vec<&FoundData> = overview.data.iter().filter(|_| is_here).collect();
-    let mut text = String::new();
+/// A channel of the draft.
+struct DraftedChannel<'a> {
+    name: String,
+    /// In the checkout.
+    data: Option<&'a FoundData>,
+    /// What leads the script to it, unless its variable does.
+    option: Option<&'a FoundOption>,
+    /// Whether every canary gets all of it.
+    is_whole: bool,
+}
+
+/// A channel for each whose variable the script reads, else for each of the data that it names, of which the first is sampled.
+fn drafted_channels<'a>(
+    overview: &'a Overview,
+    script: Option<&'a FoundScript>,
+) -> Vec<DraftedChannel<'a>> {
+    let names = script.map_or(&[][..], |script| &script.channels);
+    let options = script.map_or(&[][..], |script| &script.options);
+    let mut free: Vec<&FoundData> = overview.data.iter().collect();
+    let mut found = Vec::new();
     for name in names {
         let is_training = names.len() == 1 || name.starts_with("train");
         let data = data_for(&free, script, name, is_training);
         free.retain(|other| data.is_none_or(|data| data.path != other.path));
+        found.push((name.clone(), data));
+    }
+    if names.is_empty() {
+        free.retain(|data| script.is_some_and(|script| script.names(&data.path)));
+        let first = free.first().copied().or(overview.data.first());
+        found.push(("train".to_owned(), first));
+        let others = free.into_iter().skip(1).take(MOST_OTHERS);
+        found.extend(others.map(|data| (name_of_job(data.name()), Some(data))));
+    }
+    let mut seen = HashSet::new();
+    found.retain(|(name, _)| seen.insert(name.clone()));
+    let channel = |(place, (name, data)): (usize, (String, Option<&'a FoundData>))| {
+        let mut whole = ["test", "val", "eval", "dev"].iter();
+        let leads = |option: &&FoundOption| {
+            let path = data.map_or("", |data| &data.path);
+            (place == 0 || option.default.is_some()) && option.leads_to(path)
+        };
+        DraftedChannel {
+            is_whole: (names.is_empty() && place > 0) || whole.any(|known| name.starts_with(known)),
+            option: options.iter().filter(|_| names.is_empty()).find(leads),
+            name,
+            data,
+        }
+    };
+    found.into_iter().enumerate().map(channel).collect()
+}
+
+fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work: bool) -> String {
+    let mut text = String::new();
+    for channel in channels {
+        let (name, data) = (&channel.name, channel.data.filter(|_| is_here));
         let (uri, said) = match data {
             Some(data) => (data.path.clone(), data.said()),
             None if is_here => (
@@ -249,12 +331,13 @@ fn channels(overview: &Overview, is_here: bool, script: Option<&FoundScript>) ->
                 "where the data lie".to_owned(),
             ),
         };
-        let mut whole = ["test", "val", "eval", "dev"].iter();
-        let is_whole = whole.any(|known| name.starts_with(known));
         let has_rows = data.is_some_and(|data| data.files < FEWEST_FILES && data.has_rows());
-        let (sample, why) = match (is_whole, has_rows) {
+        let (sample, why) = match (channel.is_whole || differs_in_work, has_rows) {
             (true, _) => (", sample: false", ", whole in every canary"),
             (false, true) => (", sample: rows", ", so rows of them are drawn"),
+            (false, false) if data.is_some_and(|data| data.is_by_folder) => {
+                (", by: folder", ", some of each folder")
+            }
             (false, false) => ("", ""),
         };
         let (name, uri) = (yaml::text(name), yaml::text(&uri));
@@ -271,12 +354,7 @@ fn data_for<'a>(
     name: &str,
     is_training: bool,
 ) -> Option<&'a FoundData> {
-    let read = script.and_then(|script| script.fixed_path.as_ref());
-    let is_read = |data: &&FoundData| {
-        read.is_some_and(|(path, _)| {
-            path.ends_with(&data.path) || path.contains(&format!("{}/", data.path))
-        })
-    };
+    let is_read = |data: &&FoundData| script.is_some_and(|script| script.names(&data.path));
     // `training` is `train`, `val` is `validation`.
     let stem = name.get(..3).unwrap_or(name);
     let is_named = |data: &&FoundData| data.name().to_lowercase().starts_with(stem);

@@ -49,11 +49,17 @@ static SIGNS: LazyLock<[(i32, &str, Regex); 5]> = LazyLock::new(|| {
 static OPTION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?ms)\b(?:add_argument|[oO]ption)\((.*?)\)[ \t]*$"));
 static OPTION_NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']--(\w[\w-]{0,63})["']"#));
+/// A number, or a path without `./` before it and `/` behind it; nothing of an option that must be given.
 static OPTION_DEFAULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"\bdefault\s*=\s*([-+]?\d[\d_]{0,30}\.?\d{0,30}(?:[eE][-+]?\d{1,3})?)\s*(?:,|$)")
+    pattern(
+        r#"\bdefault\s*=\s*([-+]?\d[\d_]{0,30}\.?\d{0,30}(?:[eE][-+]?\d{1,3})?)\s*(?:,|$)|\bdefault\s*=\s*["'](?:\./)*([\w./-]{1,200}?)/*["']|\brequired\s*=\s*True"#,
+    )
 });
-static FIXED_PATH: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"\bread_(?:csv|parquet)\(\s*["']([^"'\n]+)["']"#));
+/// The name of an option that must lead to data.
+static OPTION_OF_DATA: LazyLock<Regex> =
+    LazyLock::new(|| pattern("(?i)^(train|data|input|images?)(set)?.?(dir|path|folder|file)?$"));
+/// A text that may be a path.
+static LITERAL: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']([^"'\s]{1,200})["']"#));
 static CHANNEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"SM_CHANNEL_([A-Z0-9_]{1,64})"));
 
 fn pattern(text: &str) -> Regex {
@@ -74,17 +80,18 @@ pub(super) struct FoundScript {
     /// Why it is taken for one: `SM_CHANNEL_* at train.py:9`.
     pub(super) why: String,
     pub(super) options: Vec<FoundOption>,
-    /// Where it reads data by a path: what is written there, and the place.
-    pub(super) fixed_path: Option<(String, String)>,
+    /// The parts of what may be paths in it: `data` and `train.csv` of `data/train.csv`.
+    path_parts: HashSet<String>,
     /// The channels whose variables it reads, in small letters.
     pub(super) channels: Vec<String>,
 }
 
-/// An option of a script, with a default that is a number.
+/// An option of a script.
 pub(super) struct FoundOption {
     /// Without its dashes.
     pub(super) name: String,
-    pub(super) default: String,
+    /// A number, or a path; `None` where it must be given.
+    pub(super) default: Option<String>,
     pub(super) place: String,
 }
 
@@ -101,6 +108,8 @@ pub(super) struct Overview {
     pub(super) requirements: Vec<String>,
     /// Folders of Python packages.
     pub(super) packages: Vec<String>,
+    /// The interpreter of the checkout's virtual environment, which no canary gets a copy of.
+    pub(super) python: Option<String>,
 }
 
 impl Overview {
@@ -150,6 +159,29 @@ fn is_requirements(path: &str) -> bool {
 /// The file of a place: without its line.
 pub(super) fn path_of(place: &str) -> &str {
     place.rsplit_once(':').map_or(place, |(path, _)| path)
+}
+
+impl FoundOption {
+    /// Its default, where that is a number.
+    pub(super) fn number(&self) -> Option<&str> {
+        let is_number = |text: &&str| text.parse::<f64>().is_ok_and(f64::is_finite);
+        self.default.as_deref().filter(is_number)
+    }
+
+    /// Whether it leads to data: by its default, or since it must be given and its name says so.
+    pub(super) fn leads_to(&self, data: &str) -> bool {
+        match &self.default {
+            Some(path) => path == data,
+            None => OPTION_OF_DATA.is_match(&self.name),
+        }
+    }
+}
+
+impl FoundScript {
+    /// Whether each part of a path stands in it.
+    pub(super) fn names(&self, path: &str) -> bool {
+        path.split('/').all(|part| self.path_parts.contains(part))
+    }
 }
 
 impl SourceText {
@@ -223,15 +255,14 @@ impl SourceText {
             score,
             why,
             options: self.options(),
-            fixed_path: FIXED_PATH.captures(&self.text).and_then(|read| {
-                let path = read.get(1)?;
-                Some((path.as_str().to_owned(), self.place_at(path.start())))
-            }),
+            path_parts: (LITERAL.captures_iter(&self.text))
+                .flat_map(|literal| Vec::from_iter(literal[1].split('/').map(str::to_owned)))
+                .collect(),
             channels: self.channels(),
         })
     }
 
-    /// The options whose default is a number, each once.
+    /// The options with a number or a path, and those that must be given, each once.
     fn options(&self) -> Vec<FoundOption> {
         let mut seen = HashSet::new();
         let options = OPTION.captures_iter(&self.text).filter_map(|call| {
@@ -240,7 +271,10 @@ impl SourceText {
             let default = OPTION_DEFAULT.captures(arguments.as_str())?;
             seen.insert(name[1].to_owned()).then(|| FoundOption {
                 name: name[1].to_owned(),
-                default: default[1].replace('_', ""),
+                default: match (default.get(1), default.get(2)) {
+                    (Some(number), _) => Some(number.as_str().replace('_', "")),
+                    (None, path) => path.map(|path| path.as_str().to_owned()),
+                },
                 place: self.place_at(arguments.start()),
             })
         });
@@ -274,7 +308,7 @@ mod tests {
         assert_eq!(found.why, "SM_CHANNEL_* at src/train.py:5");
         assert_eq!(found.channels, ["train"]);
         let options: Vec<_> = (found.options.iter())
-            .map(|option| (&*option.name, &*option.default, &*option.place))
+            .map(|option| (&*option.name, option.number().unwrap(), &*option.place))
             .collect();
         assert_eq!(
             options,

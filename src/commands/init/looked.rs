@@ -53,7 +53,13 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
             "{unread} files were not read: they are no text, or larger than {LARGEST_TEXT}"
         ));
     }
-    (Overview::of(&texts, &seen), notes)
+    let mut found = Overview::of(&texts, &seen);
+    let mut pythons = [".venv", "venv"]
+        .map(|at| folder.join(at).join("bin/python"))
+        .into_iter();
+    let python = pythons.find(|python| python.is_file());
+    found.python = python.map(|python| python.display().to_string());
+    (found, notes)
 }
 
 /// The files that git tracks or would track; `None` without git.

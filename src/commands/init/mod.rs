@@ -18,8 +18,6 @@ use crate::workspace::written_spec;
 
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
-/// Begins a comment on what the script must read otherwise: without it a canary reads nothing, or all data.
-const CHANGE_THE_SCRIPT: &str = "Change the script: ";
 
 pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     let file = &arguments.file;
@@ -67,11 +65,6 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         file.display(),
         printable(&from)
     ));
-    let changes = text.lines().filter(|line| line.contains(CHANGE_THE_SCRIPT));
-    for change in changes {
-        let change = change.trim_start_matches([' ', '#']);
-        say(&format!("! {}", printable(change)));
-    }
     let named = match file.to_string_lossy().as_ref() {
         "canary-gate.yml" | ".github/canary-gate.yml" => String::new(),
         other => format!(" --spec {}", printable(other)),
