@@ -162,7 +162,7 @@ async fn finish(
         how: how.to_owned(),
         leftovers,
         stamp: ReportStamp {
-            subject: Some(comment.subject.clone()),
+            subject: begun.comment.as_ref().map(|one| one.subject.clone()),
             run_url: Some(environment.run_url()),
             ..ReportStamp::default()
         },
