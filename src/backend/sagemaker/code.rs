@@ -151,26 +151,10 @@ impl JobSession<'_> {
         if job.canary.probe == ProbePolicy::Off {
             return None;
         }
-        let unfit = |why: String| self.notes.set_lacks_probe(&why);
-        if !wants_probe(job) {
-            unfit(nothing_to_start(job).to_owned());
-            return None;
-        }
-        let bytes = match fs::read(&self.backend.program) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                unfit(format!("this program's own file cannot be read ({error})"));
-                return None;
-            }
-        };
-        // One program is for the machines of all groups, as one image is.
-        for (kind, _) in job.instance.members() {
-            if let Err(error) = program::check_program(&bytes, kind) {
-                unfit(error.to_string());
-                return None;
-            }
-        }
-        Some(bytes)
+        let program = fit_program(job, &self.backend.program);
+        program
+            .inspect_err(|why| self.notes.set_lacks_probe(why))
+            .ok()
     }
 }
 
@@ -180,6 +164,20 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError>
         find_source(paths, job)?;
     }
     Ok(())
+}
+
+/// The bytes of a program that would run as the probe of a job, else why there is none.
+fn fit_program(job: &Job, program: &Path) -> Result<Vec<u8>, String> {
+    if !wants_probe(job) {
+        return Err(nothing_to_start(job).to_owned());
+    }
+    let unread =
+        |error: std::io::Error| format!("this program's own file cannot be read ({error})");
+    let bytes = fs::read(program).map_err(unread)?;
+    // One program is for the machines of all groups, as one image is.
+    let mut kinds = job.instance.members().into_iter();
+    kinds.try_for_each(|(kind, _)| program::check_program(&bytes, kind))?;
+    Ok(bytes)
 }
 
 /// Why there is nothing for the probe to start. It may stand in the report's first line.

@@ -167,14 +167,12 @@ fn phase(status: &str) -> String {
         "Interrupted" | "Restarting" => "starting again",
         "Stopping" => "stopping",
         "" => "running",
-        _ => "",
+        other => {
+            let letters = other.chars().filter(char::is_ascii_alphanumeric);
+            return letters.take(LONGEST_STATUS).collect();
+        }
     };
-    if known.is_empty() {
-        let letters = status.chars().filter(char::is_ascii_alphanumeric);
-        letters.take(LONGEST_STATUS).collect()
-    } else {
-        known.to_owned()
-    }
+    known.to_owned()
 }
 
 /// Whether the machine was fresh, as far as the job's own description says it: a slow start is a cold one. A quick start may

@@ -98,12 +98,9 @@ fn exit_code(text: &str) -> Option<i32> {
 fn without_exit_code(text: &str) -> (&str, Option<i32>) {
     let cut = text.rsplit_once("exit code: ").and_then(|(before, code)| {
         let code = code.trim().parse().ok()?;
-        Some((before.trim_end().trim_end_matches(','), code))
+        Some((before.trim_end().trim_end_matches(','), Some(code)))
     });
-    match cut {
-        Some((before, code)) => (before, Some(code)),
-        None => (text, None),
-    }
+    cut.unwrap_or((text, None))
 }
 
 /// The last line of what the script said that is not blank: the toolkit's `ErrorMessage`, else all of it.

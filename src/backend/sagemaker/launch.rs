@@ -356,16 +356,11 @@ fn say_waiting(error: &CallError, failed: u32, left: Duration, watcher: &Watcher
 /// The account may not run even one.
 fn no_quota(error: &CallError, run: &CanaryRun) -> OutsideError {
     match quota::Refused::parse(&error.message) {
-        Some(refused) => OutsideError::transient(
-            format!(
-                "no quota for a canary on {}: `{}` is {}, {} in use, {} more asked for",
-                run.instance, refused.quota, refused.limit, refused.used, refused.delta
-            ),
-            format!(
-                "ask for more of `{}` in Service Quotas (service Amazon SageMaker), or choose another instance",
-                refused.quota
-            ),
-        ),
+        Some(refused) => {
+            let (limit, used, delta) = (refused.limit, refused.used, refused.delta);
+            let room = format!("{limit}, {used} in use, {delta} more asked for");
+            quota::too_small(&refused.quota, &room, &run.instance)
+        }
         None => error.to_error(&format!("start a canary on {}", run.instance)),
     }
 }

@@ -7,7 +7,7 @@ use aws_sdk_servicequotas::types::ServiceQuota;
 use super::ready::{Quotas, Scarcest};
 use super::session::JobSession;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::instance::InstanceType;
+use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::OutsideError;
 use crate::plan::MachineQuotas;
 
@@ -165,15 +165,8 @@ impl JobSession<'_> {
             let (at_once, limit) = (scarcest.at_once, scarcest.limit);
             let name = training_quota(scarcest.kind.name());
             if at_once == 0 {
-                return Err(OutsideError::transient(
-                    format!(
-                        "no quota for a canary on {}: `{name}` is {limit}, and a canary needs {}",
-                        job.instance, scarcest.needed
-                    ),
-                    format!(
-                        "ask for more of `{name}` in Service Quotas (service Amazon SageMaker), or choose another instance"
-                    ),
-                ));
+                let needed = format!("{limit}, and a canary needs {}", scarcest.needed);
+                return Err(too_small(&name, &needed, &job.instance));
             }
             if at_once < parallel && job.canary.design.replicates.is_some() {
                 self.note(format!(
@@ -183,6 +176,16 @@ impl JobSession<'_> {
         }
         Ok(found)
     }
+}
+
+/// That a quota, which is so, has no room for a canary.
+pub(super) fn too_small(quota: &str, is: &str, instance: &InstanceConfiguration) -> OutsideError {
+    OutsideError::transient(
+        format!("no quota for a canary on {instance}: `{quota}` is {is}"),
+        format!(
+            "ask for more of `{quota}` in Service Quotas (service Amazon SageMaker), or choose another instance"
+        ),
+    )
 }
 
 /// The reason for which quotas cannot be read; an error where the credentials are good for nothing.

@@ -95,16 +95,10 @@ impl ReadyJob<'_> {
     }
 
     pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, OutsideError> {
-        match self.bases.get(&channel.name) {
-            Some(base) => Ok(base.clone()),
-            None => S3Uri::read(
-                &channel.uri,
-                &format!(
-                    "jobs.{}.training.channels.{}.uri",
-                    self.job.name, channel.name
-                ),
-            ),
-        }
+        let (job, name) = (&self.job.name, &channel.name);
+        let field = format!("jobs.{job}.training.channels.{name}.uri");
+        let known = self.bases.get(name).cloned();
+        known.map_or_else(|| S3Uri::read(&channel.uri, &field), Ok)
     }
 
     /// The number of canaries of a configuration that run at a time; at least 1.
@@ -356,17 +350,13 @@ impl PlacedCode {
 
     /// The script of a configuration: groups may have one of their own, which the probe starts where it is started itself.
     pub(super) fn script_on(&self, instance: &InstanceConfiguration) -> Option<Script> {
-        let script = self.script.clone()?;
-        let own = instance.entry_point();
-        Some(
-            match own.filter(|_| !matches!(self.probe, ProbeWay::Source { .. })) {
-                Some(own) => Script {
-                    program: own.to_owned(),
-                    ..script
-                },
-                None => script,
-            },
-        )
+        let mut script = self.script.clone()?;
+        if !matches!(self.probe, ProbeWay::Source { .. })
+            && let Some(own) = instance.entry_point()
+        {
+            own.clone_into(&mut script.program);
+        }
+        Some(script)
     }
 }
 

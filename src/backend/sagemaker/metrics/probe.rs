@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{SHARES, Share};
+use super::SHARES;
 use crate::measurement::Usage;
 use crate::measurement::mpirun_tags::without_tags;
 use crate::probe::{self, MARKED_LINE, ProbeReport};
@@ -54,29 +54,22 @@ pub(in crate::backend) struct ContainerCommand {
 pub(in crate::backend) fn container_command(
     command: &[String],
 ) -> Result<ContainerCommand, String> {
-    if command.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    if command.len() > MOST_WORDS {
-        return Err(format!(
-            "it has {} words; SageMaker takes at most {MOST_WORDS}",
-            command.len()
-        ));
-    }
-    if let Some(word) = command
-        .iter()
-        .find(|word| word.is_empty() || word.chars().count() > LONGEST_WORD)
-    {
-        return Err(format!(
-            "one of its words has {} characters; SageMaker takes 1 to {LONGEST_WORD}",
-            word.chars().count()
-        ));
-    }
+    let mut lengths = command.iter().map(|word| word.chars().count());
+    let wrong = lengths.find(|length| !(1..=LONGEST_WORD).contains(length));
     let entrypoint = ["/bin/sh", "-c", START, "canary-gate"];
-    Ok(ContainerCommand {
-        entrypoint: entrypoint.map(str::to_owned).to_vec(),
-        arguments: command.to_vec(),
-    })
+    match (command.len(), wrong) {
+        (0, _) => Err("it is empty".to_owned()),
+        (words, _) if words > MOST_WORDS => Err(format!(
+            "it has {words} words; SageMaker takes at most {MOST_WORDS}"
+        )),
+        (_, Some(length)) => Err(format!(
+            "one of its words has {length} characters; SageMaker takes 1 to {LONGEST_WORD}"
+        )),
+        (_, None) => Ok(ContainerCommand {
+            entrypoint: entrypoint.map(str::to_owned).to_vec(),
+            arguments: command.to_vec(),
+        }),
+    }
 }
 
 /// What [`ENTRY`] writes where it starts the script without the probe, and what follows if a launcher is the reason.
@@ -131,7 +124,7 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
         memory_seen_from: None,
         ..report.usage.clone()
     };
-    for Share { slot, .. } in SHARES {
+    for (_, _, slot) in SHARES {
         if let Some(share) = slot(&mut usage) {
             from(&mut share.source);
         }
