@@ -149,12 +149,11 @@ async fn forecast_job<'a>(
             job.name
         )));
     };
-    let offer = project.offer(&job.instance);
     Ok(ForecastJob {
         job,
         dataset,
         ready,
-        offer,
+        offer: project.offer(&job.instance),
         keys,
         made_at,
         forecast,

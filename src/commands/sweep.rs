@@ -75,11 +75,8 @@ pub(crate) async fn of(
     };
     let lines = |leftovers: &[Leftover]| leftovers.iter().map(line).collect::<String>();
     let mut text = lines(&left);
-    text.extend(
-        places
-            .iter()
-            .map(|place| format!("{}\n", printable(&place.to_string()))),
-    );
+    let shown = places.iter().map(|place| printable(&place.to_string()));
+    text.extend(shown.map(|place| format!("{place}\n")));
     if left.is_empty() && places.is_empty() && trouble.is_none() {
         text.push_str(&match sweep {
             Sweep::Run { id, .. } => format!(
@@ -128,10 +125,8 @@ async fn stop_and_remove(
     }
     for prefix in places {
         let result = backend.remove(&prefix).await;
-        sweep(
-            format!("removed {}", printable(&prefix.to_string())),
-            result,
-        );
+        let prefix = printable(&prefix.to_string());
+        sweep(format!("removed {prefix}"), result);
     }
     print(&text)?;
     Ok(code)

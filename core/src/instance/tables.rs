@@ -2,7 +2,6 @@
 //!
 //! They are in `data/` beside this file, with their sources and dates. A table is parsed at its first use.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -25,12 +24,8 @@ pub fn is_listed(kind: &InstanceType) -> bool {
     row(kind).is_some()
 }
 
-/// Whether machines of this type have disks of their own, which SageMaker encrypts itself.
-pub fn has_local_disks(kind: &InstanceType) -> bool {
-    local_disks(kind).is_some()
-}
-
-/// How many GB they have together; `None` where there are none.
+/// How many GB the disks have together that machines of this type have of their own, which SageMaker encrypts itself; `None` where
+/// there are none.
 pub fn local_disks(kind: &InstanceType) -> Option<f64> {
     row(kind)?.local_nvme_gb.filter(|size| *size > 0.0)
 }
@@ -42,22 +37,17 @@ pub fn listed_types() -> impl Iterator<Item = &'static str> {
 
 /// The on-demand price of one machine for one hour of training in a region such as `us-east-1`.
 ///
-/// A listed price wins over an estimate, which its evidence marks. `None` if neither is known, and for `local`.
+/// `None` if it is not known, and for `local`. No pair of type and region stands twice, so no estimate hides a price.
 pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
-    static TABLE: OnceLock<PriceTable> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        let all = [PRICES, ESTIMATES].into_iter().flat_map(rows);
-        by_region(all.map(PriceRow::price))
-    });
-    table.get(region)?.get(kind.name()).cloned()
+    static TABLE: OnceLock<Vec<PriceRow>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| [PRICES, ESTIMATES].into_iter().flat_map(rows).collect());
+    let is_of = |row: &&PriceRow| row.region == region && row.instance_type == kind.name();
+    table.iter().find(is_of).map(PriceRow::price)
 }
 
 /// GiB of one GPU as the driver has them (`nvidia-smi`, 15,360 and 11,441 MiB), where EC2 lists what is built in: error correction
 /// takes a part.
 const USABLE_GPU_MEMORY: [(&str, f64); 2] = [("T4", 15.0), ("K80", 11.173)];
-
-/// Region, then type.
-type PriceTable = HashMap<String, HashMap<String, Price>>;
 
 fn instances() -> &'static [InstanceRow] {
     static TABLE: OnceLock<Vec<InstanceRow>> = OnceLock::new();
@@ -68,19 +58,6 @@ fn row(kind: &InstanceType) -> Option<&'static InstanceRow> {
     instances()
         .iter()
         .find(|row| row.instance_type == kind.name())
-}
-
-/// Of several prices of one type in one region, the one with the best evidence; an estimate is the worst.
-fn by_region(rows: impl Iterator<Item = (String, String, Price)>) -> PriceTable {
-    let mut table = PriceTable::new();
-    for (region, instance_type, price) in rows {
-        let of_region = table.entry(region).or_default();
-        match of_region.get(&instance_type) {
-            Some(known) if known.evidence <= price.evidence => {}
-            _ => drop(of_region.insert(instance_type, price)),
-        }
-    }
-    table
 }
 
 fn rows<Row: DeserializeOwned>(table: &str) -> Vec<Row> {
@@ -138,13 +115,12 @@ struct PriceRow {
 }
 
 impl PriceRow {
-    fn price(self) -> (String, String, Price) {
+    fn price(&self) -> Price {
         let dollars = UsdPerHour(self.usd_per_hour);
-        let price = Price {
-            as_of: Some(self.as_of),
-            ..Price::on_demand(dollars, self.source, self.evidence)
-        };
-        (self.region, self.instance_type, price)
+        Price {
+            as_of: Some(self.as_of.clone()),
+            ..Price::on_demand(dollars, &*self.source, self.evidence)
+        }
     }
 }
 
@@ -190,26 +166,6 @@ mod tests {
                 assert_eq!(price.source.starts_with("estimate: "), is_estimate, "{of}");
                 assert!(seen.insert(of), "{instance_type} stands twice");
             }
-        }
-    }
-
-    #[test]
-    fn the_best_evidence_wins_in_either_order() {
-        let row = |dollars, evidence| {
-            let price = Price::on_demand(UsdPerHour(dollars), String::new(), evidence);
-            ("us-east-1".to_owned(), "ml.m5.large".to_owned(), price)
-        };
-        let table_price = row(1.0, PriceEvidence::LibraryTable);
-        let listed_price = row(2.0, PriceEvidence::PriceList);
-        for order in [
-            [table_price.clone(), listed_price.clone()],
-            [listed_price, table_price],
-        ] {
-            let table = by_region(order.into_iter());
-            assert_eq!(
-                table["us-east-1"]["ml.m5.large"].usd_per_hour,
-                UsdPerHour(2.0)
-            );
         }
     }
 

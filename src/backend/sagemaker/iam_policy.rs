@@ -180,8 +180,8 @@ impl PolicyScope<'_> {
         let jobs = || self.spec.jobs.iter();
         let is_read: fn(&Channel) -> bool = match of {
             "history" => {
-                let history = self.spec.history.iter();
-                return history.filter_map(|uri| folder(uri)).collect();
+                let history = self.spec.history.as_deref().and_then(folder);
+                return history.into_iter().collect();
             }
             "outputs" => {
                 let outputs = jobs().filter_map(|job| job.training.sagemaker.output.as_deref());

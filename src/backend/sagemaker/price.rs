@@ -20,7 +20,7 @@ const FAMILY: &str = "ML Instance";
 const COMPONENT: &str = "Training";
 /// A product has some 2 KB.
 const LONGEST_PRODUCT: usize = 1 << 20;
-/// Many times what a region's offer file has. Of a sound one a few MB are held, of any at most a few times its size.
+/// Many times what a region's offer file has. Of a sound one a few MB are held, of a hostile one at most some ten times its size.
 pub const LARGEST_OFFER_FILE: u64 = 256 << 20;
 
 /// Whether the price list can be asked for a region in US dollars: in China it is in yuan, and GovCloud's credentials do not reach

@@ -124,7 +124,7 @@ pub(super) fn volume_kms_key<'a>(
 ) -> Option<&'a str> {
     let key = job.training.sagemaker.volume_kms_key.as_deref();
     let mut kinds = instance.members().into_iter().map(|(kind, _)| kind);
-    key.filter(|_| !kinds.any(tables::has_local_disks))
+    key.filter(|_| !kinds.any(|kind| tables::local_disks(kind).is_some()))
 }
 
 /// Type and count, or the groups: SageMaker takes one of the two.

@@ -259,7 +259,7 @@ impl<'a> JobSession<'a> {
         let job = self.job;
         let mut kinds = job.instance.machines_by_type().into_keys();
         if job.training.sagemaker.volume_kms_key.is_some()
-            && let Some(kind) = kinds.find(|kind| tables::has_local_disks(kind))
+            && let Some(kind) = kinds.find(|kind| tables::local_disks(kind).is_some())
         {
             self.note(format!(
                 "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
