@@ -136,9 +136,8 @@ impl DraftRound<'_> {
         let share = after.share.as_fraction().0;
         let left = share - parts.sum::<f64>();
         // Only a second run shows how far a whole budget reaches.
-        let is_open = share.is_finite()
-            && after.longest_timed_out() == 0.0
-            && !has_enough(after.measurements);
+        let has_enough = has_enough(after.measurements);
+        let is_open = share.is_finite() && after.longest_timed_out() == 0.0 && !has_enough;
         let last = self.runs.last()?.rung.size.fraction.0;
         let most = (LIMIT_SHARE * after.max_runtime.0).min(after.left());
         after
