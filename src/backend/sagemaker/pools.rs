@@ -19,8 +19,7 @@ use crate::units::Seconds;
 
 /// Between two looks at a pool: it is there within seconds of its job's end.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-const OF_OTHERS: &str =
-    "started warm: AWS gave it a warm pool of another run, which matches, and bills that; an image other than its last one was pulled again, within the billed time";
+const OF_OTHERS: &str = "started warm: AWS gave it a warm pool of another run, which matches, and bills that; an image other than its last one was pulled again, within the billed time";
 const LOST: &str = "started cold: it did not get the machines kept for it, as where they were not ready in time, AWS patches them, their time is over, or another training job takes them";
 
 /// Pools of this process, by their last job.

@@ -151,7 +151,10 @@ pub(super) fn name_in(report: &mut Report) {
         let texts = job.advice.iter_mut().chain(&mut job.policy.notes);
         texts.chain(rows).chain(&mut job.reason.advice)
     });
-    let helps = report.failures.iter_mut().filter_map(|one| one.help.as_mut());
+    let helps = report
+        .failures
+        .iter_mut()
+        .filter_map(|one| one.help.as_mut());
     of_jobs.chain(helps).for_each(|text| {
         *text = flag.replace_all(text, "the input `$1`").into_owned();
     });
