@@ -155,7 +155,19 @@ struct Dimension {
 #[serde(rename_all = "camelCase")]
 struct Product {
     product_family: Option<String>,
-    attributes: BTreeMap<String, String>,
+    attributes: Attributes,
+}
+
+/// What is read of a product, however many it has. Types and components have two names each.
+#[derive(Deserialize)]
+struct Attributes {
+    #[serde(rename = "regionCode")]
+    region: Option<String>,
+    component: Option<String>,
+    platoinstancetype: Option<String>,
+    #[serde(rename = "instanceName")]
+    kind: Option<String>,
+    platoinstancename: Option<String>,
 }
 
 /// Region and type of a product; `None` where it is not of training.
@@ -169,17 +181,18 @@ struct Training(Option<(String, String)>);
 struct HighestPrice(Option<f64>);
 
 impl Product {
-    /// Region and type, where it is of training. Types and components have two names each.
+    /// Region and type, where it is of training.
     fn training(&self) -> Option<(&str, &str)> {
-        let is = |names: [&str; 2]| {
-            let mut values = names.iter().filter_map(|name| self.attributes.get(*name));
+        fn agreed<'a>(names: [&'a Option<String>; 2]) -> Option<&'a str> {
+            let mut values = names.into_iter().flatten();
             let first = values.next()?;
             values.all(|value| value == first).then_some(first.as_str())
-        };
+        }
+        let of = &self.attributes;
         let is_training = self.product_family.as_deref() == Some(FAMILY)
-            && is(["component", "platoinstancetype"]) == Some(COMPONENT);
-        let region = self.attributes.get("regionCode").filter(|_| is_training)?;
-        Some((region, is(["instanceName", "platoinstancename"])?))
+            && agreed([&of.component, &of.platoinstancetype]) == Some(COMPONENT);
+        let region = of.region.as_deref().filter(|_| is_training)?;
+        Some((region, agreed([&of.kind, &of.platoinstancename])?))
     }
 }
 
