@@ -97,14 +97,11 @@ impl ControlChart {
         cut(points, 0, f64::INFINITY, &mut starts);
         let ends = starts.iter().skip(1).copied().chain([points.len()]);
         let parts = starts.iter().zip(ends);
-        let parts: Vec<_> = parts
-            .map(|(first, end)| (Segment::of(*first, &points[*first..end]), end))
-            .collect();
-        let scatters = parts
-            .iter()
-            .map(|(one, end)| one.scatter(&points[one.first..*end]));
-        let scatter = scatters.sum();
-        let segments: Vec<Segment> = parts.iter().map(|(segment, _)| *segment).collect();
+        let parts = parts.map(|(first, end)| (*first, &points[*first..end]));
+        let segments = parts.clone().map(|(first, part)| Segment::of(first, part));
+        let segments: Vec<Segment> = segments.collect();
+        let scatters = segments.iter().zip(parts);
+        let scatter = scatters.map(|(one, (_, part))| one.scatter(part)).sum();
         let last_alone = points.split_last().and_then(|(last, earlier)| {
             let before = (!earlier.is_empty()).then(|| Segment::of(0, earlier))?;
             let noise = Noise::learned(before.scatter(earlier), earlier.len() - 1);
