@@ -65,7 +65,20 @@ fn literal(cleaned: &str) -> String {
     let mut escaped = String::with_capacity(characters.len() * 2);
     let hex_runs = commit_like(&characters);
     for (index, &character) in characters.iter().enumerate() {
-        let next = characters.get(index + 1).copied();
+        let (before, next) = (&characters[..index], characters.get(index + 1));
+        let needs_backslash = match character {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '!' => true,
+            // A numbered list at the start.
+            '.' | ')' if before.iter().all(char::is_ascii_digit) => {
+                index > 0 && next.is_none_or(|next| *next == ' ')
+            }
+            // A list or an underline at the start.
+            '-' | '+' | '=' => index == 0,
+            _ => false,
+        };
+        if needs_backslash {
+            escaped.push('\\');
+        }
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -73,52 +86,21 @@ fn literal(cleaned: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             // A table is cut at its pipes before anything else is read, so a backslash is not enough everywhere.
             '|' => escaped.push_str("&#124;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '!' => {
-                escaped.push('\\');
-                escaped.push(character);
-            }
             // GitHub's documented way to write a dollar that opens no formula.
             '$' => escaped.push_str("<span>$</span>"),
-            '@' | '#' => {
-                escaped.push(character);
-                escaped.push(WORD_JOINER);
-            }
-            // `http://`, `mailto:`, `:tada:`
-            ':' => {
-                escaped.push(':');
-                if next != Some(' ') {
-                    escaped.push(WORD_JOINER);
-                }
-            }
-            // A numbered list at the start.
-            '.' | ')' => {
-                let ends_a_number =
-                    index > 0 && characters[..index].iter().all(char::is_ascii_digit);
-                if ends_a_number && next.is_none_or(|next| next == ' ') {
-                    escaped.push('\\');
-                }
-                escaped.push(character);
-            }
-            // `www.`
-            'w' | 'W' => {
-                escaped.push(character);
-                if next == Some('.') {
-                    escaped.push(WORD_JOINER);
-                }
-            }
-            // A list or an underline at the start; `GH-12` elsewhere.
-            '-' | '+' | '=' => {
-                if index == 0 {
-                    escaped.push('\\');
-                }
-                escaped.push(character);
-                if index >= 2 && is_gh(&characters[index - 2..index]) {
-                    escaped.push(WORD_JOINER);
-                }
-            }
             _ => escaped.push(character),
         }
-        if hex_runs[index] {
+        let begins_reference = match character {
+            '@' | '#' => true,
+            // `http://`, `mailto:`, `:tada:`
+            ':' => next != Some(&' '),
+            // `www.`
+            'w' | 'W' => next == Some(&'.'),
+            // `GH-12`
+            '-' | '+' | '=' => matches!(before, [.., 'g' | 'G', 'h' | 'H']),
+            _ => hex_runs[index],
+        };
+        if begins_reference {
             escaped.push(WORD_JOINER);
         }
     }
@@ -176,10 +158,8 @@ pub fn for_terminal(text: &str, limit: usize) -> String {
 
 /// Lines for a terminal with their spaces kept: an excerpt of a file with a mark below.
 pub fn lines_for_terminal(text: &str, limit: usize) -> impl Iterator<Item = String> {
-    text.lines().map(move |line| {
-        let visible = visible(line, reach(limit), Spaces::Kept);
-        without_commands(&shorten(&redact(&visible), limit))
-    })
+    let lines = text.lines();
+    lines.map(move |line| without_commands(&cleaned(line, limit, Spaces::Kept)))
 }
 
 /// Nothing in the line is a workflow command.
@@ -215,14 +195,9 @@ pub fn as_block(text: &str, limit: usize, lines: usize) -> String {
 /// At most `lines` visible lines with their spaces, and a last one that counts those left out.
 fn excerpt(text: &str, limit: usize, lines: usize) -> Vec<String> {
     let mut all = text.lines();
-    let mut shown: Vec<String> = all
-        .by_ref()
-        .take(lines)
-        .map(|line| {
-            let visible = visible(line, reach(limit), Spaces::Kept);
-            shorten(&redact(&visible), limit)
-        })
-        .collect();
+    let shown = all.by_ref().take(lines);
+    let shown = shown.map(|line| cleaned(line, limit, Spaces::Kept));
+    let mut shown: Vec<String> = shown.collect();
     let further = all.count();
     if further > 0 {
         shown.push(format!("… {further} more lines"));
@@ -247,7 +222,12 @@ pub fn for_spreadsheet(text: &str, limit: usize) -> String {
 
 /// One line of visible text.
 fn clean(text: &str, limit: usize) -> String {
-    let visible = visible(text, reach(limit), Spaces::Single);
+    cleaned(text, limit, Spaces::Single)
+}
+
+/// The same with its spaces as they are to be.
+fn cleaned(text: &str, limit: usize, spaces: Spaces) -> String {
+    let visible = visible(text, reach(limit), spaces);
     shorten(&redact(&visible), limit)
 }
 
@@ -322,10 +302,6 @@ fn shorten(text: &str, limit: usize) -> String {
     short.truncate(short.trim_end().len());
     short.push('…');
     short
-}
-
-fn is_gh(characters: &[char]) -> bool {
-    matches!(characters, ['g' | 'G', 'h' | 'H'])
 }
 
 /// True at each sixth character of a word of 7 to 40 hexadecimal digits, which GitHub would link to a commit.
