@@ -131,9 +131,7 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
 fn changes(jobs: &[&JobReport]) -> Vec<Block> {
     let of_job = |job: &&JobReport| {
         let said = change::said(job).map(|(_, text)| {
-            Block::Lines(vec![
-                DocumentLine::new(Label::MORE, text).about(name_among(job, jobs)),
-            ])
+            Block::Lines(vec![DocumentLine::more(text).about(name_among(job, jobs))])
         });
         let table = change::table(job).map(Block::Table);
         said.into_iter().chain(table)
@@ -178,8 +176,8 @@ fn headlines(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
             Verdict::NotJudged => "nothing to judge",
             verdict => words::phrase(verdict),
         };
-        let (mark, text) = (Mark::from(report.verdict), Prose::own(what));
-        return removed.chain([Headline { mark, text }]).collect();
+        let headline = Headline::of(report.verdict, Prose::own(what));
+        return removed.chain([headline]).collect();
     }
     let is_many = many_jobs::is_many(jobs);
     let counts = is_many.then(|| many_jobs::counts(report, jobs));
@@ -228,10 +226,8 @@ fn job_headlines(report: &Report, job: &JobReport) -> Vec<Headline> {
     }
     if let Some(drift) = &job.drift {
         let finding = Prose::literal(drift::headline(job, drift));
-        headlines.push(Headline {
-            mark: drift::mark(drift),
-            text: Prose::fill("{} {}", [name, finding]),
-        });
+        let text = Prose::fill("{} {}", [name, finding]);
+        headlines.push(Headline::of(drift::mark(drift), text));
     }
     if job.verdict == Verdict::AtRisk && job.has_drifted() {
         headlines.reverse();
@@ -316,7 +312,7 @@ fn drift_fold(job: &JobReport, jobs: &[&JobReport]) -> Option<Fold> {
     let chart = over_time::checks(drift).map(|plot| Block::Plot(Box::new(plot)));
     // Not in the title, where no code can be set.
     let name = name_among(job, jobs).filter(|_| causes.is_some() || chart.is_some());
-    let name = name.map(|name| Block::List(vec![DocumentLine::new(Label::MORE, name)]));
+    let name = name.map(|name| Block::List(vec![DocumentLine::more(name)]));
     Fold::of(FoldKind::Drift, [name, chart, causes].into_iter().flatten())
 }
 

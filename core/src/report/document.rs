@@ -47,6 +47,13 @@ pub(super) struct Headline {
     pub(super) text: Prose,
 }
 
+impl Headline {
+    pub(super) fn of(mark: impl Into<Mark>, text: Prose) -> Self {
+        let mark = mark.into();
+        Self { mark, text }
+    }
+}
+
 /// A sentence or a few of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DocumentLine {
@@ -60,6 +67,11 @@ pub(super) struct DocumentLine {
 }
 
 impl DocumentLine {
+    /// One that goes on with the one before.
+    pub(super) fn more(text: Prose) -> Self {
+        Self::new(Label::MORE, text)
+    }
+
     pub(super) fn new(label: Label, text: Prose) -> Self {
         Self {
             label,
@@ -84,8 +96,7 @@ impl DocumentLine {
             Lead::Words(words) => Prose::own(words),
             Lead::Strong(_) | Lead::Nothing => Prose::default(),
         };
-        let parts = [names, words, self.text.clone()].into_iter();
-        Prose::joined(parts.filter(|part| !part.is_empty()), ": ")
+        Prose::joined([names, words, self.text.clone()], ": ")
     }
 
     pub(super) fn about(mut self, names: impl IntoIterator<Item = Prose>) -> Self {

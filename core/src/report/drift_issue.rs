@@ -45,7 +45,7 @@ pub fn drift_over(report: &Report) -> String {
     let sound = checked(report).filter(|(_, drift)| !drift.drifted);
     let sound: Vec<_> = sound.collect();
     let shown = sound.iter().take(JOBS_SHOWN);
-    let shown = shown.map(|(job, drift)| DocumentLine::new(Label::MORE, named_finding(job, drift)));
+    let shown = shown.map(|(job, drift)| DocumentLine::more(named_finding(job, drift)));
     let lines: Vec<DocumentLine> = shown.chain(further(sound.len())).collect();
     let over = Block::line(Label::MORE, Prose::own("The drift is over."));
     page(report, [over].into_iter().chain(Block::list(lines)))
@@ -79,10 +79,8 @@ fn title(drifted: &[(&JobReport, &Drift)]) -> String {
 fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
     let mut blocks = Vec::new();
     for (index, (job, drift)) in drifted.iter().take(JOBS_SHOWN).enumerate() {
-        blocks.push(Block::Headline(Headline {
-            mark: drift::mark(drift),
-            text: named_finding(job, drift),
-        }));
+        let headline = Headline::of(drift::mark(drift), named_finding(job, drift));
+        blocks.push(Block::Headline(headline));
         blocks.extend(drift::said(drift).map(|(_, said)| Block::line(Label::MORE, said)));
         blocks.extend(drift::causes(drift).map(Block::Table));
         let chart = over_time::checks(drift).filter(|_| index < CHARTS_SHOWN);
@@ -121,17 +119,14 @@ fn how_to_end(drifted: &[(&JobReport, &Drift)]) -> [Block; 2] {
         ),
         Prose::sentence("Or allow more: raise `drift.max` of the job in the spec."),
     ];
-    let ways = ways.map(|way| DocumentLine::new(Label::MORE, way));
-    [
-        Block::line(Label::END, Prose::default()),
-        Block::List(ways.into()),
-    ]
+    let ways = Block::List(ways.map(DocumentLine::more).into());
+    [Block::line(Label::END, Prose::default()), ways]
 }
 
 fn further(count: usize) -> Option<DocumentLine> {
     let further = words::beyond(count, JOBS_SHOWN)?;
     let text = format!("and {}", words::count(further, "more job"));
-    Some(DocumentLine::new(Label::MORE, Prose::literal(text)))
+    Some(DocumentLine::more(Prose::literal(text)))
 }
 
 #[cfg(test)]

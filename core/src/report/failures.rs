@@ -25,23 +25,18 @@ pub(super) fn shown(report: &Report) -> impl Iterator<Item = &Failure> {
 /// `could not check churn: the spec is invalid`
 pub(super) fn headline(failure: &Failure) -> Headline {
     let what = Prose::sentence(failure.what.as_str());
-    Headline {
-        mark: Mark::BAD,
-        text: match &failure.job {
-            Some(job) => Prose::fill("could not check {}: {}", [Prose::name(job.as_str()), what]),
-            None => Prose::fill("could not check: {}", [what]),
-        },
-    }
+    let text = match &failure.job {
+        Some(job) => Prose::fill("could not check {}: {}", [Prose::name(job.as_str()), what]),
+        None => Prose::fill("could not check: {}", [what]),
+    };
+    Headline::of(Mark::BAD, text)
 }
 
 /// How many failures are not shown.
 pub(super) fn further(report: &Report) -> Option<Headline> {
     let further = words::beyond(report.failures.len(), SHOWN)?;
     let text = Prose::literal(format!("{further} more could not be checked"));
-    Some(Headline {
-        mark: Mark::BAD,
-        text,
-    })
+    Some(Headline::of(Mark::BAD, text))
 }
 
 /// What was being done, why it went wrong, and what to do.
@@ -50,28 +45,27 @@ pub(super) fn blocks(failure: &Failure, about: Option<Prose>) -> Vec<Block> {
     let phase = DocumentLine::new(Label::WHILE, Prose::fill("{}.", [phase]));
     let mut lines = vec![phase.about(about)];
     let mut help = help::blocks(failure.help.as_deref().unwrap_or_default());
-    let mut blocks = match failure.causes.as_slice() {
-        [] => Vec::new(),
+    let causes = match failure.causes.as_slice() {
+        [] => None,
         [cause] if !cause.contains('\n') => {
             let cause = Prose::sentence(words::capitalized(cause));
             lines.push(DocumentLine::new(Label::REASON, cause));
-            Vec::new()
+            None
         }
         causes => {
             lines.push(DocumentLine::new(Label::REASON, Prose::default()));
-            vec![all_causes(causes)]
+            Some(all_causes(causes))
         }
     };
     // What to do goes on where nothing stands between.
-    if blocks.is_empty()
+    if causes.is_none()
         && let Some(Block::Lines(first)) = help.first_mut()
     {
         lines.append(first);
         help.remove(0);
     }
-    blocks.insert(0, Block::Lines(lines));
-    blocks.append(&mut help);
-    blocks
+    let lines = [Block::Lines(lines)].into_iter();
+    lines.chain(causes).chain(help).collect()
 }
 
 /// Why it went wrong taken out, where there is no room for it.

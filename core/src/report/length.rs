@@ -112,8 +112,8 @@ fn verdict_alone(report: &Report, limit: usize) -> String {
     } else {
         (Mark::BAD, "could not check")
     };
-    let text = Prose::own(words);
-    let mut text = format!("{}\n", markdown::headline(&Headline { mark, text }));
+    let headline = Headline::of(mark, Prose::own(words));
+    let mut text = format!("{}\n", markdown::headline(&headline));
     while text.len() > limit {
         text.pop();
     }

@@ -46,10 +46,7 @@ pub(super) fn counts(report: &Report, jobs: &[&JobReport]) -> Headline {
     });
     let parts: Vec<String> = parts.collect();
     let outcome = words::outcome_of_check(report, report.verdict);
-    Headline {
-        mark,
-        text: Prose::literal(parts.join(", ") + outcome),
-    }
+    Headline::of(mark, Prose::literal(parts.join(", ") + outcome))
 }
 
 /// The mark of a job, and the words that follow a count of such jobs: `over budget`.

@@ -20,10 +20,8 @@ pub(super) fn removed(report: &Report) -> Option<Headline> {
         [_] => "nothing is checked of {}, a job that is removed from the spec",
         _ => "nothing is checked of {}, jobs that are removed from the spec",
     };
-    Some(Headline {
-        mark: Mark::DOUBTFUL,
-        text: Prose::fill(text, [Prose::joined(names, ", ")]),
-    })
+    let text = Prose::fill(text, [Prose::joined(names, ", ")]);
+    Some(Headline::of(Mark::DOUBTFUL, text))
 }
 
 /// The lines on the whole spec's policy and on that of each of these jobs, and a note for each difference that they have no room for.

@@ -57,8 +57,7 @@ pub fn in_progress(run: &InProgress) -> String {
     let shown = shown.map(|job| Prose::fill("{} on {}", job.each_ref().map(Prose::name)));
     let further = words::beyond(run.jobs.len(), JOBS_SHOWN);
     let further = further.map(|further| Prose::literal(format!("and {further} more")));
-    let jobs = shown.chain(further);
-    let jobs = jobs.map(|text| DocumentLine::new(Label::MORE, text));
+    let jobs = shown.chain(further).map(DocumentLine::more);
     let cost = match run.worst_case_usd {
         Some(Usd(usd)) => {
             let most = Quantity::Money.figure(usd);

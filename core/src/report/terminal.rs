@@ -114,10 +114,8 @@ impl TerminalPage {
         if let Some(table) = &document.table {
             self.push_table(table);
         }
-        document
-            .blocks
-            .iter()
-            .for_each(|block| self.push_block(block));
+        let blocks = document.blocks.iter();
+        blocks.for_each(|block| self.push_block(block));
         self.push_lines(&document.remarks);
         document.folds.iter().for_each(|fold| self.push_fold(fold));
         if let Some(left_out) = &document.left_out {
@@ -175,8 +173,7 @@ impl TerminalPage {
             |line: &&DocumentLine| !line.text.is_empty() && line.label != Label::EXIT_CODE;
         for line in lines.iter().filter(is_said) {
             let about = Prose::joined(line.about.iter().cloned(), ", ");
-            let parts = [about, line.text.clone()].into_iter();
-            let said = Prose::joined(parts.filter(|part| !part.is_empty()), ": ");
+            let said = Prose::joined([about, line.text.clone()], ": ");
             self.push_labelled(line.label.word, &inline(&said));
         }
     }
@@ -302,10 +299,8 @@ fn in_form(table: &Table, columns: &[usize], details: Details, style: TerminalSt
     for column in shown.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    let lines = shown
-        .lines()
-        .map(|line| format!("{INDENT}{}\n", line.trim_end()));
-    lines.collect()
+    let indented = |line: String| format!("{INDENT}{}\n", line.trim_end());
+    shown.lines().map(indented).collect()
 }
 
 fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {

@@ -269,9 +269,10 @@ impl Prose {
         parts.map(|spans| Self(spans.to_vec()))
     }
 
+    /// Those that are not empty.
     pub(super) fn joined(texts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
         let mut joined = Self::default();
-        for text in texts {
+        for text in texts.into_iter().filter(|text| !text.is_empty()) {
             if !joined.0.is_empty() {
                 joined = joined.then(Self::own(between));
             }

@@ -9,7 +9,6 @@ mod markup;
 mod page;
 
 use super::document::Headline;
-use super::mark::Mark;
 use super::text::Prose;
 use super::{Report, compose, words};
 
@@ -17,10 +16,8 @@ use super::{Report, compose, words};
 pub fn render(report: &Report) -> String {
     let mut document = compose::for_page(report);
     if document.headlines.len() != 1 {
-        let answer = Headline {
-            mark: Mark::from(report.verdict),
-            text: Prose::literal(words::capitalized(words::phrase(report.verdict))),
-        };
+        let answer = Prose::literal(words::capitalized(words::phrase(report.verdict)));
+        let answer = Headline::of(report.verdict, answer);
         document.headlines.insert(0, answer);
     }
     let made = Prose::minute(report.generated_at);

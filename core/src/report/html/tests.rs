@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use super::super::document::{Block, Document, Fold, FoldKind, Table};
 use super::super::escape::{self, LINE_LIMIT};
 use super::super::label::Label;
+use super::super::mark::Mark;
 use super::super::plot::{PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape};
 use super::super::samples;
 use super::*;
@@ -68,10 +69,7 @@ fn page_of(words: &str) -> String {
         blocks: vec![Block::Plot(Box::new(plot))],
     };
     let document = Document {
-        headlines: vec![Headline {
-            mark: Mark::GOOD,
-            text: Prose::literal(words),
-        }],
+        headlines: vec![Headline::of(Mark::GOOD, Prose::literal(words))],
         table: Some(Table::of([words], [])),
         blocks: vec![Block::line(Label::MORE, Prose::sentence("x"))],
         folds: vec![fold],

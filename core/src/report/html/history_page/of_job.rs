@@ -9,13 +9,9 @@ use super::{
 
 /// A job's section: how it stands, its charts, and its newest checks.
 pub(super) fn of_job(job: &JobFigures) -> Vec<Block> {
-    let Cell {
-        mark, text, detail, ..
-    } = standing(job);
-    let standing = Headline {
-        mark: mark.unwrap_or(Mark::NOTHING),
-        text: Prose::joined([text].into_iter().chain(detail), " "),
-    };
+    let standing = standing(job);
+    let text = Prose::joined([standing.text].into_iter().chain(standing.detail), " ");
+    let standing = Headline::of(standing.mark.unwrap_or(Mark::NOTHING), text);
     let unfinished = job.unfinished.as_ref().map(|check| {
         let (canaries, at) = (count(check.canaries, "canary"), words::minute(check.at));
         let (mark, text) = match check.ended {
@@ -28,8 +24,7 @@ pub(super) fn of_job(job: &JobFigures) -> Vec<Block> {
                 format!("A newer check has no forecast: {canaries} until {at}, with the outcome {outcome}."),
             ),
         };
-        let text = Prose::literal(text);
-        Block::Headline(Headline { mark, text })
+        Block::Headline(Headline::of(mark, Prose::literal(text)))
     });
     let charts = charts(job).into_iter().filter_map(OverTime::plot);
     let charts = charts.map(|plot| Block::Plot(Box::new(plot)));
