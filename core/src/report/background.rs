@@ -45,30 +45,23 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
 
 /// `Not measured (needs up to 3.20 USD): memory is that of the canaries on ml.m5.2xlarge.`
 fn source_sentence(forecast: &InstanceForecast) -> Option<String> {
-    let (why, source) = (&forecast.not_measured, &forecast.estimated_from);
-    Some(format!(
-        "Not measured ({}): {}.",
-        why.as_ref()?,
-        source.as_ref()?
-    ))
+    let why = forecast.not_measured.as_ref()?;
+    let source = forecast.estimated_from.as_ref()?;
+    Some(format!("Not measured ({why}): {source}."))
 }
 
 /// `Phases: start-up 2m, not billed; download 40s; training 5h 40m; upload 12s.` Absent where training is all there is.
 fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     let phases = &forecast.phases;
+    let training = phases.training.map_or(0.0, |training| training.point);
     let phases = [
         ("start-up", &phases.startup, ", not billed"),
         ("download", &phases.download, ""),
         ("training", &phases.training, ""),
         ("upload", &phases.upload, ""),
-    ];
-    let known = phases
-        .into_iter()
-        .filter_map(|(name, time, remark)| Some((name, time.as_ref()?, remark)));
-    let training = forecast
-        .phases
-        .training
-        .map_or(0.0, |training| training.point);
+    ]
+    .into_iter();
+    let known = phases.filter_map(|(name, time, remark)| Some((name, time.as_ref()?, remark)));
     let is_large = |time: &Estimate| time.point >= LEAST_PHASE * training;
     let is_said = (known.clone()).any(|(name, time, _)| name != "training" && is_large(time));
     let said = known.map(|(name, time, remark)| {
@@ -106,10 +99,9 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
         sentences.push(format!("fixed cost {}", Quantity::Time.figure(intercept)));
     }
     if let Some(largest) = largest_share(job, forecast) {
+        let (held, share) = (abscissa.verb(), words::share(largest));
         sentences.push(format!(
-            "the largest canary {} {} of the {abscissa}",
-            abscissa.verb(),
-            words::share(largest)
+            "the largest canary {held} {share} of the {abscissa}"
         ));
     }
     let sentences: Vec<String> = sentences.iter().map(|s| words::capitalized(s)).collect();
@@ -150,19 +142,11 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
 pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
     const PATHS_SHOWN: usize = 3;
     let mut cautions: Vec<DocumentLine> = Vec::new();
-    // The same caution often holds for many runs or jobs.
     let mut add = |label, text: String, is_brief| {
-        let caution = DocumentLine::new(label, Prose::sentence(text)).brief_where(is_brief);
-        if !cautions.contains(&caution) {
-            cautions.push(caution);
-        }
+        cautions.push(DocumentLine::new(label, Prose::sentence(text)).brief_where(is_brief));
     };
     for job in jobs {
-        let lead = if jobs.len() > 1 {
-            format!("{}: ", job.name)
-        } else {
-            String::new()
-        };
+        let lead = words::only_where(jobs.len() > 1, || format!("{}: ", job.name));
         for forecast in &job.forecasts {
             let whole = forecast.price.iter();
             let whole = whole.map(|price| (forecast.instance.to_string(), price));
@@ -198,7 +182,8 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
     if let Some(words) = interval_words(jobs) {
         add(Label::INTERVAL, format!("{words}{mark}"), true);
     }
-    cautions
+    // The same caution often holds for many runs or jobs.
+    words::distinct(cautions)
 }
 
 /// Each note of a job's runs, once for each configuration, with the runs that it concerns.
@@ -210,12 +195,9 @@ fn run_notes(job: &JobReport) -> impl Iterator<Item = String> {
     });
     same.into_iter().map(|noted| {
         let (note, run) = noted[0];
+        let (share, abscissa) = (words::share(run.data_share()), run.abscissa());
         let about = match noted.len() {
-            1 => format!(
-                "{} of the {}",
-                words::share(run.data_share()),
-                run.abscissa()
-            ),
+            1 => format!("{share} of the {abscissa}"),
             count => words::count(count, "run"),
         };
         format!("{}, {about}: {note}", run.instance)
@@ -224,14 +206,10 @@ fn run_notes(job: &JobReport) -> impl Iterator<Item = String> {
 
 /// What an interval promises.
 fn interval_words(jobs: &[&JobReport]) -> Option<String> {
-    let (job, forecast) = jobs
-        .iter()
-        .find_map(|job| Some((job, job.forecasts.first()?)))?;
-    let level = forecast.estimates[Metric::Time]?.level;
-    let holds = format!(
-        "{}% prediction interval for one full run",
-        words::cases_of_a_hundred(level)
-    );
+    let mut known = jobs.iter();
+    let (job, forecast) = known.find_map(|job| Some((job, job.forecasts.first()?)))?;
+    let cases = words::cases_of_a_hundred(forecast.estimates[Metric::Time]?.level);
+    let holds = format!("{cases}% prediction interval for one full run");
     Some(match largest_share(job, forecast) {
         // A full run among the canaries: there is nothing beyond.
         Some(largest) if largest >= 1.0 && jobs.len() == 1 => holds,

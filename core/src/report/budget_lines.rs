@@ -63,6 +63,11 @@ pub(super) fn use_of(row: &BudgetRow, forecast: &InstanceForecast) -> Vec<String
     }
 }
 
+/// Over, at risk or unknown.
+pub(super) fn is_in_question(verdict: LineVerdict) -> bool {
+    !matches!(verdict, LineVerdict::Within | LineVerdict::NotApplicable)
+}
+
 /// The line that a row's verdict rests on, as the verdict chose it.
 pub(super) fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
     forecast.budget.iter().find(|row| row.decides)
@@ -125,13 +130,8 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
         return Vec::new();
     };
     let shown = shown_excuse(forecast).or_else(|| decisive_line(forecast));
-    let is_fine = |row: &BudgetRow| {
-        matches!(
-            row.verdict,
-            LineVerdict::Within | LineVerdict::NotApplicable
-        )
-    };
-    let rows = forecast.budget.iter().filter(|row| !is_fine(row));
+    let rows = forecast.budget.iter();
+    let rows = rows.filter(|row| is_in_question(row.verdict));
     let further = rows.filter(|row| !shown.is_some_and(|shown| std::ptr::eq(shown, *row)));
     let lines = further.map(|row| {
         let name = row.line.words();

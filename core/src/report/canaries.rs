@@ -65,18 +65,14 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     };
     let times = runs.iter().filter_map(|run| Some(run.training_seconds?.0));
     let steps = runs.iter().filter_map(|run| Some(run.step_seconds?.0));
-    let mut starts: Vec<String> = Vec::new();
-    for run in runs {
-        let start = match (run.reused, run.start) {
-            (Some(reused), _) => format!("{} ago", words::age(reused.age_days)),
-            (None, Some(Start::Cold)) => "cold".to_owned(),
-            (None, Some(Start::Warm)) => "warm".to_owned(),
-            (None, None) => continue,
-        };
-        if !starts.contains(&start) && starts.len() < STARTS_SHOWN {
-            starts.push(start);
-        }
-    }
+    let starts = runs.iter().filter_map(|run| match (run.reused, run.start) {
+        (Some(reused), _) => Some(format!("{} ago", words::age(reused.age_days))),
+        (None, Some(Start::Cold)) => Some("cold".to_owned()),
+        (None, Some(Start::Warm)) => Some("warm".to_owned()),
+        (None, None) => None,
+    });
+    let mut starts = words::distinct(starts);
+    starts.truncate(STARTS_SHOWN);
     let saved = total(runs.iter().filter_map(|run| run.reused?.saved_usd));
     let count = is_counted.then(|| runs.len().to_string());
     [
@@ -223,15 +219,12 @@ pub(super) fn failures(job: &JobReport, most: usize) -> Vec<(Label, Prose)> {
     for kind in kinds.into_iter().take(most) {
         let (place, run) = kind[0];
         let share = words::share(run.data_share());
-        let on = match run.instance.is_local() {
-            true => String::new(),
-            false => format!(" on {}", run.instance),
-        };
+        let on = words::only_where(!run.instance.is_local(), || format!(" on {}", run.instance));
         let (ending, abscissa) = (run.outcome.ending(), run.abscissa());
-        let over = run
-            .passed_over
-            .then_some(", and was passed over, since larger ones completed");
-        let over = over.unwrap_or_default();
+        let over = words::only_where(
+            run.passed_over,
+            || ", and was passed over, since larger ones completed",
+        );
         let what = Prose::literal(match kind.len() {
             1 => {
                 let before = job.measurements[..place].iter();

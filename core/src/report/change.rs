@@ -18,9 +18,8 @@ pub(super) fn said(job: &JobReport) -> Option<(Label, Prose)> {
     // Of cost where it is known, else of time.
     let whole = delta.cost_percent.or(delta.time_percent)?;
     let causes = of_change(baseline, forecast);
-    let rate = delta
-        .rate_percent
-        .filter(|_| is_of_code(baseline, forecast));
+    let rate = delta.rate_percent;
+    let rate = rate.filter(|_| is_of_code(baseline, forecast));
     let settings = changed_settings::clause(&baseline.changed);
     let are_settings_said = settings.is_some();
     let settings = settings.map(|clause| match rate {

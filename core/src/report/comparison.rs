@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::budget_lines::{
-    chance_of, decisive_line, highest_canary, increase, is_lower_bound, scaled, shown_excuse,
-    use_of,
+    chance_of, decisive_line, highest_canary, increase, is_in_question, is_lower_bound, scaled,
+    shown_excuse, use_of,
 };
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
 use super::many_jobs;
@@ -329,11 +329,7 @@ impl<'a> ComparisonRow<'a> {
     }
 
     fn standing_words(&self) -> (Vec<String>, Option<String>) {
-        let Self {
-            job,
-            forecast,
-            is_judged,
-        } = *self;
+        let (job, forecast, is_judged) = (self.job, self.forecast, self.is_judged);
         let own = |words: &str| vec![words.to_owned()];
         if let Some(why) = &forecast.not_measured {
             // Of a job that was not planned the headline has said it.
@@ -370,17 +366,13 @@ impl<'a> ComparisonRow<'a> {
         let is_measured = self.forecast.not_measured.is_none();
         let Some((point, interval)) = column.figure(self.forecast) else {
             // Where there is nothing to compare with the cell is empty; where the comparison failed it is unknown as any other.
-            let is_empty = match column {
-                Column::VersusBase => {
-                    !self.any_line(column, |verdict| verdict == LineVerdict::Unknown)
-                }
-                Column::Efficiency => true,
-                Column::Metric(_) | Column::Level(_) => false,
+            let is_unknown = match column {
+                Column::VersusBase => self.any_line(column, |of| of == LineVerdict::Unknown),
+                Column::Efficiency => false,
+                Column::Metric(_) | Column::Level(_) => true,
             };
-            return match is_empty || !is_measured {
-                true => Cell::default(),
-                false => Cell::from(Prose::own(words::UNKNOWN)),
-            };
+            let unknown = Prose::own(words::UNKNOWN);
+            return words::only_where(is_unknown && is_measured, || unknown.into());
         };
         let is_over = self.shown_verdict() == Verdict::Exceeded;
         Cell {
@@ -431,9 +423,6 @@ fn columns(rows: &[ComparisonRow<'_>]) -> Vec<Column> {
         .filter(|&column| match column {
             Column::Metric(Metric::Time) => true,
             Column::Metric(Metric::IoWait) => {
-                let is_fine =
-                    |verdict| matches!(verdict, LineVerdict::NotApplicable | LineVerdict::Within);
-                let is_in_question = |verdict| !is_fine(verdict);
                 rows.iter().any(|row| row.any_line(column, is_in_question))
             }
             _ => has_figure(column) || has_line(column),

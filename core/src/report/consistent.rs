@@ -28,16 +28,10 @@ pub(super) fn make_consistent(part: &mut Report) -> bool {
 
 fn judge_by_rows(job: &mut JobReport) {
     for forecast in &mut job.forecasts {
-        let InstanceForecast {
-            budget,
-            estimates,
-            metrics,
-            ..
-        } = forecast;
-        for row in budget.iter_mut() {
+        for row in &mut forecast.budget {
             let estimate = match row.line {
-                LineKind::Absolute(metric) => estimates[metric].as_ref(),
-                LineKind::Named(name) => metrics.get(&name),
+                LineKind::Absolute(metric) => forecast.estimates[metric].as_ref(),
+                LineKind::Named(name) => forecast.metrics.get(&name),
                 LineKind::Increase(_) => continue,
             };
             if is_over(row, estimate.map(|estimate| estimate.point)) {

@@ -66,10 +66,7 @@ fn row(job: &str, forecast: &InstanceForecast) -> Vec<String> {
     let [cpu, memory, time, .., cost] = estimates;
     let point = |estimate: Option<Estimate>| number(estimate.map(|e| e.point));
     let ends = |estimate: Option<Estimate>| {
-        [
-            number(estimate.map(|e| e.lower)),
-            number(estimate.map(|e| e.upper)),
-        ]
+        [estimate.map(|e| e.lower), estimate.map(|e| e.upper)].map(number)
     };
     let level = time.or(memory).or(cpu).map(|estimate| estimate.level);
     let mut row = vec![for_spreadsheet(&forecast.instance.to_string(), NAME_LIMIT)];

@@ -8,6 +8,7 @@ use super::label::{Label, Lead};
 use super::mark::Mark;
 use super::plot::Plot;
 use super::text::{Prose, Verbatim};
+use super::words::only_where;
 
 /// How much of a report is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -266,13 +267,9 @@ impl Table {
         rows: impl Fn(&JobReport) -> Vec<[String; COUNT]>,
     ) -> Option<Self> {
         let rows = jobs.iter().flat_map(|job| {
-            let name = if jobs.len() > 1 {
-                job.name.as_str()
-            } else {
-                ""
-            };
+            let name = only_where(jobs.len() > 1, || job.name.clone());
             let rows = rows(job).into_iter();
-            rows.map(move |row| [&[name.to_owned()][..], &row].concat())
+            rows.map(move |row| [&[name.clone()][..], &row].concat())
         });
         let titles: Vec<_> = ["Job"].into_iter().chain(titles).collect();
         Self::of_texts(&titles, rows)

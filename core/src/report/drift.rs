@@ -23,14 +23,10 @@ pub(super) fn mark(drift: &Drift) -> Mark {
 
 /// Whether the change is larger than the policy allows, and not certain, be it within noise or not.
 fn may_have_drifted(drift: &Drift) -> bool {
-    let Some((_, _, percent)) = of_cost_or_time(&drift.change) else {
-        return false;
-    };
+    let percent = of_cost_or_time(&drift.change).and_then(|(_, _, percent)| percent);
     let is_large = percent.is_some_and(|percent| percent.point > drift.limit_percent.0);
-    let is_dear = drift
-        .change
-        .cost_usd
-        .is_none_or(|usd| usd.point > drift.at_least_usd.0);
+    let cost = drift.change.cost_usd;
+    let is_dear = cost.is_none_or(|usd| usd.point > drift.at_least_usd.0);
     !drift.drifted && is_large && is_dear
 }
 
@@ -159,22 +155,14 @@ pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
         let moved = if is_less { "fell" } else { "rose" };
         let interval = Quantity::Percent.interval(&shift.percent);
         let interval = interval.map_or(String::new(), |interval| format!(" ({interval})"));
-        let beside = match drift.drifted {
-            true => "",
-            false => "; that alone is no drift",
-        };
-        format!(
-            "The level {moved} by {percent}{interval} with the check of {}{beside}.",
-            when(drift, shift.since)
-        )
+        let beside = words::only_where(!drift.drifted, || "; that alone is no drift");
+        let at = when(drift, shift.since);
+        format!("The level {moved} by {percent}{interval} with the check of {at}{beside}.")
     });
     let chance = drift.chance_over_limit.filter(|_| drift.drifted);
     let chance = chance.map(|chance| {
-        format!(
-            "{} likely over the allowed {}.",
-            words::bare_chance(chance),
-            allowed(drift)
-        )
+        let (chance, allowed) = (words::bare_chance(chance), allowed(drift));
+        format!("{chance} likely over the allowed {allowed}.")
     });
     let label = match causes.is_some() || drift.drifted && changed.is_some() {
         true => Label::WHY_CHANGED,
@@ -188,13 +176,9 @@ pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
 
 /// `The data grew (+8.00 USD) and the price rose (+5.00 USD).`
 fn causes_sentence(drift: &Drift) -> Option<String> {
-    match is_within_noise(drift) {
-        true => None,
-        false => causes::sentence(
-            &by_size(drift, causes::LEAST_PART_SAID),
-            !drift.changed.is_empty(),
-        ),
-    }
+    let causes = by_size(drift, causes::LEAST_PART_SAID);
+    let sentence = causes::sentence(&causes, !drift.changed.is_empty());
+    sentence.filter(|_| !is_within_noise(drift))
 }
 
 /// Whether the level surely moved. What moved it by no known amount, code or platform, is blamed of nothing else.
@@ -209,10 +193,8 @@ fn by_size(drift: &Drift, part: f64) -> Vec<&CauseShare> {
 
 /// `None` where the change is within noise, of which nothing can be the cause: its rows add up to the change, or there are none.
 pub(super) fn causes(drift: &Drift) -> Option<Table> {
-    let shown = match is_within_noise(drift) || !has_moved(drift) {
-        true => Vec::new(),
-        false => by_size(drift, causes::LEAST_PART),
-    };
+    let is_caused = has_moved(drift) && !is_within_noise(drift);
+    let shown = words::only_where(is_caused, || by_size(drift, causes::LEAST_PART));
     let (time, cost) = (drift.change.time_seconds, drift.change.cost_usd);
     causes::table(&shown, "interval of these two checks", time, cost)
 }

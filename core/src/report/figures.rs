@@ -185,9 +185,12 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let marks = marks
         .into_iter()
         .chain(across.map(|line| (PlotColour::Green, line)));
-    let line = match between {
-        [] => "the law",
-        _ => "the forecast",
+    let (line, bar) = match between {
+        [] => ("the law", "The bar at 100% is the interval of a full run."),
+        _ => (
+            "the forecast",
+            "The band is the interval of one new run of that size, the bar at 100% that of the full run.",
+        ),
     };
     let limit = limit.map(|limit| Quantity::Time.figure(limit));
     let limit = limit.map_or(String::new(), |limit| match near {
@@ -195,12 +198,6 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
         None => format!("; the limit of {limit} is far above"),
     });
     let blue = (!canaries.is_empty()).then_some("Blue points are canaries.");
-    let bar = match between {
-        [] => "The bar at 100% is the interval of a full run.",
-        _ => {
-            "The band is the interval of one new run of that size, the bar at 100% that of the full run."
-        }
-    };
     let finer = blue.into_iter().chain([bar]).map(Prose::own);
     let title = format!("share of the {} (%)", abscissa(job, forecast));
     Some(Plot {
@@ -232,18 +229,13 @@ fn description(canaries: &[(f64, f64)], full: &Estimate) -> String {
 fn sound(by_share: &[EstimateAtShare]) -> &[EstimateAtShare] {
     let is_place = |one: &EstimateAtShare| {
         let is_share = one.share > 0.0 && one.share <= 1.0;
-        let amounts = [one.point, one.lower, one.upper];
-        let are_amounts = amounts
-            .iter()
-            .all(|amount| (0.0..f64::INFINITY).contains(amount));
+        let is_amount = |amount: &f64| (0.0..f64::INFINITY).contains(amount);
+        let are_amounts = [one.point, one.lower, one.upper].iter().all(is_amount);
         is_share && are_amounts && one.lower <= one.upper
     };
     let is_sound =
         by_share.iter().all(is_place) && by_share.is_sorted_by(|one, next| one.share < next.share);
-    match is_sound {
-        true => by_share,
-        false => &[],
-    }
+    words::only_where(is_sound, || by_share)
 }
 
 #[cfg(test)]

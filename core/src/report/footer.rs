@@ -68,8 +68,7 @@ fn line(
 /// `policy from main a1b2c3d`
 fn policy(policy: &Policy) -> Prose {
     let commit = policy.sha.as_deref().map(Prose::commit);
-    let from = [Prose::short(policy.source.as_str())]
-        .into_iter()
-        .chain(commit);
-    Prose::fill("policy from {}", [Prose::joined(from, " ")])
+    let source = [Prose::short(policy.source.as_str())].into_iter();
+    let from = Prose::joined(source.chain(commit), " ");
+    Prose::fill("policy from {}", [from])
 }

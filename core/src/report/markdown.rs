@@ -179,10 +179,7 @@ pub(super) fn table(table: &Table) -> String {
 }
 
 fn title(column: &TableColumn) -> String {
-    match column.is_evident {
-        true => String::new(),
-        false => cell(&column.heading()),
-    }
+    words::only_where(!column.is_evident, || cell(&column.heading()))
 }
 
 fn row(row: &TableRow) -> String {

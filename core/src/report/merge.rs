@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::consistent::make_consistent;
+use super::words::distinct;
 use super::{Report, SCHEMA_VERSION};
 use crate::exit;
 
@@ -55,14 +56,10 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     }
     let run_url = all_equal(parts.iter().map(|part| &part.run_url)).cloned();
     // Said once where several parts say it.
-    for note in parts
+    let said = parts
         .iter_mut()
-        .flat_map(|part| std::mem::take(&mut part.notes))
-    {
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
+        .flat_map(|part| std::mem::take(&mut part.notes));
+    let notes = distinct(notes.into_iter().chain(said));
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         tool_version: tool_version.unwrap_or_else(|| "mixed".to_owned()),

@@ -144,13 +144,11 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
     let plot = plot.plot().filter(|_| are_several)?;
     let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
     let mut shapes = plot.marks.iter().map(|(_, shape)| shape);
-    let green = match shapes.any(|shape| matches!(shape, PlotShape::Dashes(_))) {
-        true => {
-            let allowed = drift.limit_percent.exact();
-            format!("; the green one is {allowed} above the baseline, which is allowed")
-        }
-        false => String::new(),
-    };
+    let has_limit = shapes.any(|shape| matches!(shape, PlotShape::Dashes(_)));
+    let green = words::only_where(has_limit, || {
+        let allowed = drift.limit_percent.exact();
+        format!("; the green one is {allowed} above the baseline, which is allowed")
+    });
     let caption = format!("The purple line is what each check found{since}{green}.");
     Some(Plot {
         caption: Prose::literal(caption),

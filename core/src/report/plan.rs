@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::escape::for_terminal;
-use super::words::grouped;
+use super::words::{self, grouped, only_where};
 use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
 use crate::forecast::FEWEST_RUNS;
@@ -106,9 +106,8 @@ impl fmt::Display for PlannedJob<'_> {
             ("worst case", Some(self.worst_case())),
             ("wall-clock", Some(self.wall_clock())),
         ];
-        let facts = facts
-            .into_iter()
-            .filter_map(|(label, text)| Some((label, text?)));
+        let facts = facts.into_iter();
+        let facts = facts.filter_map(|(label, text)| Some((label, text?)));
         let pools = self.warm_pools().map(|text| ("warm pool", text));
         let counts = self.plan.own().counts.iter().map(|run| {
             let (on, fraction, noun) = (&run.instance, run.fraction, self.dataset.noun());
@@ -176,16 +175,10 @@ impl PlannedJob<'_> {
             return printable(&work.to_string());
         }
         let total = self.dataset.objects_total().unwrap_or(0);
-        let bytes = match self.knows_bytes {
-            true => format!(", about {bytes}"),
-            false => String::new(),
-        };
+        let bytes = only_where(self.knows_bytes, || format!(", about {bytes}"));
         let drawn = usize::try_from(objects).unwrap_or(usize::MAX);
         let share = count_as_float(drawn) / count_as_float(total.max(1));
-        let drawn = match fraction.unlike(share) {
-            true => format!(" ({})", Fraction(share)),
-            false => String::new(),
-        };
+        let drawn = only_where(fraction.unlike(share), || format!(" ({})", Fraction(share)));
         let noun = self.dataset.noun();
         format!("{objects} of {total} {noun}s{drawn}{bytes}{level}")
     }
@@ -237,9 +230,8 @@ impl PlannedJob<'_> {
         if !self.plan.is_adaptive() || self.affected.job.differs_in_work_alone() {
             return None;
         }
-        let levels: Vec<String> = WorkLevel::of_canaries(work)
-            .map(|level| level.text())
-            .collect();
+        let levels = WorkLevel::of_canaries(work);
+        let levels: Vec<String> = levels.map(|level| level.text()).collect();
         let name = printable(&work.hyperparameter);
         Some(format!("{name} {}, in turn", levels.join(", ")))
     }
@@ -316,11 +308,8 @@ impl PlannedJob<'_> {
             };
         };
         let money = expected.usd.map_or(String::new(), |usd| format!("{usd}, "));
-        format!(
-            "{money}{}, as in the check of {}",
-            expected.time,
-            expected.at.strftime("%Y-%m-%d")
-        )
+        let (time, day) = (expected.time, words::day(expected.at));
+        format!("{money}{time}, as in the check of {day}")
     }
 
     fn wall_clock(&self) -> String {

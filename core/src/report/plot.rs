@@ -97,9 +97,8 @@ impl PlotAxis {
     /// An axis with a place for each name. The first name is at its end, which is the top of an upright axis.
     pub(super) fn names(names: impl IntoIterator<Item = String>) -> Self {
         let names = names.into_iter().enumerate();
-        let ticks: Vec<(f64, String)> = names
-            .map(|(index, name)| (Self::place_of_name(index), name))
-            .collect();
+        let ticks = names.map(|(index, name)| (Self::place_of_name(index), name));
+        let ticks: Vec<(f64, String)> = ticks.collect();
         let last = ticks.last().map_or(0.0, |(place, _)| *place);
         Self {
             ticks,
@@ -117,11 +116,10 @@ impl PlotAxis {
         let length = last.duration_since(first);
         let dates = (0..=STRETCHES).map(|index| {
             let at = first.saturating_add(length / STRETCHES * index);
-            at.unwrap_or(last)
+            let at = at.unwrap_or(last);
+            (place_of_time(at), words::day(at))
         });
-        let mut ticks: Vec<_> = dates
-            .map(|at| (place_of_time(at), words::day(at)))
-            .collect();
+        let mut ticks: Vec<(f64, String)> = dates.collect();
         ticks.dedup_by(|later, earlier| later.1 == earlier.1);
         let around = match first == last {
             true => Seconds::A_DAY / 2.0,

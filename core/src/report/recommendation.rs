@@ -14,9 +14,7 @@ const TIES_SHOWN: usize = 3;
 /// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%.`
 pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     let recommendation = job.recommendation.as_ref()?;
-    let Recommendation {
-        cheapest, fastest, ..
-    } = recommendation;
+    let (cheapest, fastest) = (&recommendation.cheapest, &recommendation.fastest);
     if cheapest.is_none() && fastest.is_none() {
         return Some(none_fits(job, recommendation));
     }
@@ -61,11 +59,8 @@ fn choice(job: &JobReport, best: &str, ties: &[String], metrics: &[Metric]) -> P
 }
 
 fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
-    let none = match recommendation.certainty {
-        Some(certainty) => Prose::literal(format!(
-            "None is within at {} certainty.",
-            words::share(certainty)
-        )),
+    let none = match recommendation.certainty.map(words::share) {
+        Some(certainty) => Prose::literal(format!("None is within at {certainty} certainty.")),
         None => Prose::own("None is within."),
     };
     let Some(closest) = &recommendation.closest else {
@@ -99,11 +94,8 @@ fn figures(job: &JobReport, instance: &str, metrics: &[Metric]) -> Vec<String> {
 
 fn limit_needed(needed: &LimitNeeded) -> String {
     let limit = generous(needed.line, needed.bound, needed.limit);
-    format!(
-        "{} limit may be {}",
-        needed.line.words(),
-        verdict::words::limit(needed.line, limit)
-    )
+    let limit = verdict::words::limit(needed.line, limit);
+    format!("{} limit may be {limit}", needed.line.words())
 }
 
 /// A limit as people write it, and on the side where it is enough.

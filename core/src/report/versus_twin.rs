@@ -86,10 +86,8 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
                 "Whether the groups are cheaper is not decided: they are while {} costs less than {} an hour, and today it costs {}."
             }
         };
-        Some(Prose::fill(
-            sentence,
-            [kind, Prose::literal(price), Prose::literal(today)],
-        ))
+        let [price, today] = [price, today].map(Prose::literal);
+        Some(Prose::fill(sentence, [kind, price, today]))
     });
     let sentences = [Some(ratios), even].into_iter().flatten();
     Some(Prose::joined(sentences, " "))

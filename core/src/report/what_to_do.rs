@@ -1,11 +1,10 @@
 //! What to do about a job that fails the check or could not be decided.
 
-use std::borrow::Cow;
-
 use super::budget_lines::{estimate_of, over_rows};
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
+use super::words::distinct;
 use super::{JobReport, Report, help};
 use crate::exit;
 use crate::spec::{Bound, BudgetLine, LineKind};
@@ -71,17 +70,11 @@ fn over_budget(job: &JobReport) -> Prose {
 
 /// What the job is over: `time and cost`.
 fn exceeded(job: &JobReport) -> Prose {
-    let rows = job.forecasts.first().map(over_rows);
-    let mut names: Vec<Cow<'static, str>> = Vec::new();
-    for row in rows.into_iter().flatten() {
-        let name = row
-            .line
-            .metric()
-            .map_or_else(|| row.line.words(), |of| of.words().into());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let rows = job.forecasts.first().map(over_rows).into_iter().flatten();
+    let names = distinct(rows.map(|row| match row.line.metric() {
+        Some(metric) => metric.words().into(),
+        None => row.line.words(),
+    }));
     match names.is_empty() {
         true => Prose::own("the job"),
         false => Prose::joined(names.into_iter().map(Prose::literal), " and "),

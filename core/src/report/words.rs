@@ -49,12 +49,10 @@ impl Quantity {
     /// A distribution with few degrees of freedom has ends that would fill a line with digits.
     fn beyond_use(self, value: f64) -> Option<String> {
         if value.is_nan() {
-            Some(UNKNOWN.to_owned())
-        } else if value.abs() > self.largest_shown() {
-            Some(if value < 0.0 { "-∞" } else { "∞" }.to_owned())
-        } else {
-            None
+            return Some(UNKNOWN.to_owned());
         }
+        let infinite = if value < 0.0 { "-∞" } else { "∞" };
+        (value.abs() > self.largest_shown()).then(|| infinite.to_owned())
     }
 }
 
@@ -206,14 +204,11 @@ pub fn age(days: f64) -> String {
         let plural = if number == 1.0 { "" } else { "s" };
         format!("{number:.0} {noun}{plural}")
     };
-    if !days.is_finite() || days > LONGEST {
-        "a long time".to_owned()
-    } else if hours < 1.0 {
-        "less than an hour".to_owned()
-    } else if hours < 48.0 {
-        of(hours.round(), "hour")
-    } else {
-        of(days.round(), "day")
+    match hours {
+        _ if !days.is_finite() || days > LONGEST => "a long time".to_owned(),
+        ..1.0 => "less than an hour".to_owned(),
+        ..48.0 => of(hours.round(), "hour"),
+        _ => of(days.round(), "day"),
     }
 }
 
@@ -250,6 +245,17 @@ pub(super) fn grouped<T>(
         }
     }
     groups
+}
+
+/// Each once, in the order in which they come first.
+pub(super) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let same = grouped(items, T::eq).into_iter();
+    same.filter_map(|same| same.into_iter().next()).collect()
+}
+
+/// The value where this holds; else nothing.
+pub(super) fn only_where<T: Default>(holds: bool, value: impl FnOnce() -> T) -> T {
+    holds.then(value).unwrap_or_default()
 }
 
 /// How many there are beyond the most that are shown; `None` where all are.
@@ -297,10 +303,10 @@ pub fn law(subjects: &[&str], law: &Law, abscissa: Abscissa) -> String {
         _ => ("are", "seem", "follow"),
     };
     // Never `100% sure` of what was weighed.
-    let sure = match law.weight >= 1.0 {
-        true => String::new(),
-        false => format!(" ({:.0}% sure)", (100.0 * law.weight).floor()),
-    };
+    let is_sure = law.weight >= 1.0;
+    let sure = only_where(!is_sure, || {
+        format!(" ({:.0}% sure)", (100.0 * law.weight).floor())
+    });
     let behaviour = match law.name.as_str() {
         "linear" => format!("grow in proportion to the {abscissa}"),
         "constant" => format!("stay the same whatever the {abscissa}"),
@@ -343,12 +349,9 @@ pub fn price(price: &Price) -> String {
         PriceEvidence::LibraryTable => "a published table",
         PriceEvidence::Estimate => "an estimate",
     };
-    let mut words = format!("{each}, {known}: {}", price.source);
-    if let Some(date) = &price.as_of {
-        words.push_str(", ");
-        words.push_str(date);
-    }
-    words
+    let date = price.as_of.as_ref();
+    let date = date.map_or(String::new(), |date| format!(", {date}"));
+    format!("{each}, {known}: {}{date}", price.source)
 }
 
 #[cfg(test)]

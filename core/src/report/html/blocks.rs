@@ -76,10 +76,7 @@ fn line(line: &DocumentLine) -> Markup {
     let said = line.said();
     let strong = line.strong();
     let strong = strong.map(|words| element("strong", &[], Markup::text(words)));
-    let between = match strong.is_some() && !said.is_empty() {
-        true => " ",
-        false => "",
-    };
+    let between = words::only_where(strong.is_some() && !said.is_empty(), || " ");
     let strong = strong.unwrap_or_default();
     strong.then(Markup::own(between)).then(Markup::prose(&said))
 }

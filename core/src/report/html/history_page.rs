@@ -36,6 +36,8 @@ const MOST_REPOSITORIES: usize = 3;
 pub fn render(figures: &HistoryFigures) -> String {
     let (mark, said) = answer(figures);
     let text = Prose::literal(said);
+    let sections = [checks(figures), legend(figures)].into_iter();
+    let sections = sections.chain(details(figures));
     let version = env!("CARGO_PKG_VERSION");
     let footer = format!("canary-gate {version}. All times are UTC.");
     let document = Document {
@@ -43,13 +45,7 @@ pub fn render(figures: &HistoryFigures) -> String {
         warnings: unreadable(figures.unreadable).into_iter().collect(),
         table: jobs(figures),
         remarks: remarks(figures),
-        folds: match figures.jobs.is_empty() {
-            true => Vec::new(),
-            false => [checks(figures), legend(figures)]
-                .into_iter()
-                .chain(details(figures))
-                .collect(),
-        },
+        folds: words::only_where(!figures.jobs.is_empty(), || sections.collect()),
         footer: Prose::literal(footer),
         ..Document::default()
     };
@@ -85,13 +81,10 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
     let of =
         |wanted: fn(&JobFigures) -> bool| figures.jobs.iter().filter(|job| wanted(job)).count();
     let UnreadableRecords { newer, damaged } = figures.unreadable;
+    let waiting = of(JobFigures::awaits_forecast);
     let forgotten = of(|job| job.is_quiet && job.standing().needs_attention());
     let ends = [
-        (
-            of(JobFigures::awaits_forecast),
-            "job",
-            "with a newer check that has no forecast",
-        ),
+        (waiting, "job", "with a newer check that has no forecast"),
         (forgotten, "job", "not checked lately that needs attention"),
         (newer.saturating_add(damaged), "record", "unreadable"),
     ];
@@ -131,10 +124,9 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
 /// What checks cost, what the table does not show, and what the page was made of.
 fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
     let all = in_all(&figures.spent);
-    let reused = match all.reused {
-        0 => String::new(),
-        _ => format!(", {} saved by reuse", saved(&all)),
-    };
+    let reused = words::only_where(all.reused > 0, || {
+        format!(", {} saved by reuse", saved(&all))
+    });
     let cost = amount(all.canaries, all.canaries > all.unpriced, all.usd, all.time);
     let all = (!figures.spent.is_empty()).then(|| format!("All checks: {cost}{reused}."));
     let more = words::beyond(figures.jobs.len(), MOST_JOBS).map(|more| {
@@ -152,9 +144,8 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
         ),
     };
     let lines = all.into_iter().chain(more).chain([made]);
-    lines
-        .map(|text| DocumentLine::new(Label::MORE, Prose::sentence(text)))
-        .collect()
+    let lines = lines.map(Prose::sentence);
+    lines.map(DocumentLine::more).collect()
 }
 
 /// A row for each job; `None` without one.
@@ -238,13 +229,11 @@ fn standing(job: &JobFigures) -> Cell {
 
 /// The figure with its interval below.
 fn estimate(quantity: Quantity, figure: Option<FigureAndLimit>) -> Cell {
-    match figure {
-        None => Cell::figure(UNKNOWN, None),
-        Some(FigureAndLimit { estimate, .. }) => Cell::figure(
-            quantity.figure(estimate.point),
-            quantity.interval(&estimate),
-        ),
-    }
+    let known = figure.map(|FigureAndLimit { estimate, .. }| {
+        let interval = quantity.interval(&estimate);
+        Cell::figure(quantity.figure(estimate.point), interval)
+    });
+    known.unwrap_or_else(|| Cell::figure(UNKNOWN, None))
 }
 
 /// What reuse saved.
@@ -332,8 +321,7 @@ fn legend(figures: &HistoryFigures) -> Fold {
         ))
     });
     let lines = [legend].into_iter().chain(more);
-    let lines = lines.map(|text| DocumentLine::new(Label::MORE, text));
-    let lines = Block::Lines(lines.collect());
+    let lines = Block::Lines(lines.map(DocumentLine::more).collect());
     section("each", Prose::own("Each job"), vec![lines])
 }
 
