@@ -168,16 +168,14 @@ impl CodeTree {
         trail: &mut Vec<PathBuf>,
     ) -> Result<(), CodeProblem> {
         let is_taken = self.selection.takes(path, in_one);
-        if file.kind.is_file() {
-            return match is_taken {
-                true => self.push(path, file),
-                false => Ok(()),
-            };
-        }
-        if !is_taken && !self.selection.may_take_in(path) {
+        let is_file = file.kind.is_file();
+        if !is_taken && (is_file || !self.selection.may_take_in(path)) {
             return Ok(());
         }
         self.push(path, file)?;
+        if is_file {
+            return Ok(());
+        }
         if file.kind == PathKind::Submodule {
             self.followed.push((path.to_owned(), file.path.clone()));
             // Its files are in the tree where it is checked out; those that patterns mean count anyway.

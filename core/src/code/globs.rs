@@ -23,24 +23,18 @@ impl PathGlobs {
     /// `patterns` are valid globs, as a [`crate::spec::Spec`] holds them; `folder` is the spec's, relative to the checkout root.
     /// Without patterns everything in the folder matches.
     pub fn new(patterns: &[String], folder: &str) -> Self {
-        let everything = ["**".to_owned()];
-        let patterns = if patterns.is_empty() {
-            &everything[..]
-        } else {
-            patterns
-        };
-        let globs = patterns
-            .iter()
-            .filter_map(|pattern| {
-                let (pattern, includes) = match pattern.strip_prefix('!') {
-                    Some(rest) => (rest, false),
-                    None => (pattern.as_str(), true),
-                };
-                let matcher = glob(&from_root(pattern, folder))?;
-                Some(PathGlob { matcher, includes })
+        let everything = patterns.is_empty().then_some("**");
+        let patterns = patterns.iter().map(String::as_str).chain(everything);
+        let globs = patterns.filter_map(|pattern| {
+            let excluded = pattern.strip_prefix('!');
+            Some(PathGlob {
+                matcher: glob(&from_root(excluded.unwrap_or(pattern), folder))?,
+                includes: excluded.is_none(),
             })
-            .collect();
-        Self { globs }
+        });
+        Self {
+            globs: globs.collect(),
+        }
     }
 
     /// What the last pattern that matches `path` says; `None` where none does.
@@ -61,18 +55,12 @@ impl PathGlobs {
     /// Whether the folder `path`, such as a submodule, or anything that may lie in it is meant.
     pub fn may_match_in(&self, path: &Path) -> bool {
         let inside = [path.join(ANY), path.join(ANY).join(ANY)];
-        let decides = self
-            .globs
-            .iter()
-            .rev()
-            .find_map(|glob| match glob.includes {
-                true => glob.may_match_in(path).then_some(true),
-                false => {
-                    let is_all = inside.iter().all(|path| glob.matcher.is_match(path));
-                    is_all.then_some(false)
-                }
-            });
-        !never_matches(path) && decides == Some(true)
+        let mut last_first = self.globs.iter().rev();
+        let decides = last_first.find(|glob| match glob.includes {
+            true => glob.may_match_in(path),
+            false => inside.iter().all(|path| glob.matcher.is_match(path)),
+        });
+        !never_matches(path) && decides.is_some_and(|glob| glob.includes)
     }
 }
 
@@ -82,14 +70,10 @@ impl PathGlob {
         let mut parts = self.matcher.glob().glob().split('/');
         for name in path.components() {
             match parts.next() {
-                None => return false,
                 // What stands behind may be anywhere.
                 Some(part) if part == "**" || part.contains(['{', '}']) => return true,
-                Some(part) => {
-                    if !glob(part).is_some_and(|part| part.is_match(Path::new(name.as_os_str()))) {
-                        return false;
-                    }
-                }
+                Some(part) if glob(part).is_some_and(|part| part.is_match(name)) => {}
+                _ => return false,
             }
         }
         true

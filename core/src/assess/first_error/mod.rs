@@ -241,11 +241,8 @@ fn module_missing(failure: &FirstError<'_>) -> Option<WayOut> {
 
 /// A program that the shell does not find.
 fn program_missing(failure: &FirstError<'_>) -> Option<WayOut> {
-    let program = failure.errors.all().find_map(text::missing_program);
-    if failure.exit_code != Some(127) {
-        return None;
-    }
-    let program = quoted(program?, "a program");
+    let mut errors = (failure.errors.all()).filter(|_| failure.exit_code == Some(127));
+    let program = quoted(errors.find_map(text::missing_program)?, "a program");
     let said = match failure.is_local() {
         true => format!(
             "{program} was not found: a canary has the `PATH` of the gate and a copy of the files that count, so name the program by an absolute path, or add it to git"
@@ -334,24 +331,19 @@ impl FirstError<'_> {
         let (command, script) = (&training.local.command, &training.sagemaker.entry_point);
         let container = &training.sagemaker.container;
         let is_shell = |program: &String| {
-            SHELLS
-                .iter()
-                .any(|shell| program.rsplit('/').next() == Some(*shell))
+            let name = program.rsplit('/').next();
+            name.is_some_and(|name| SHELLS.contains(&name))
         };
         let programs = [command.first(), container.entrypoint.first()];
-        if programs.into_iter().flatten().any(is_shell)
-            || script
-                .as_ref()
-                .is_some_and(|script| script.ends_with(".sh"))
-        {
+        let mut programs = programs.into_iter().flatten();
+        let is_of_shell = |script: &String| script.ends_with(".sh");
+        if programs.any(is_shell) || script.as_ref().is_some_and(is_of_shell) {
             return None;
         }
-        let handed = training.hyperparameters.iter().map(|(_, value)| value);
-        handed
-            .chain(command)
-            .chain(&container.entrypoint)
-            .chain(&container.arguments)
-            .find_map(|value| text::variable(value))
+        let hyperparameters = training.hyperparameters.iter().map(|(_, value)| value);
+        let arguments = [command, &container.entrypoint, &container.arguments];
+        let mut handed = hyperparameters.chain(arguments.into_iter().flatten());
+        handed.find_map(|value| text::variable(value))
     }
 }
 

@@ -61,10 +61,7 @@ impl Errors {
         let said: Vec<&str> = said.unwrap_or_default().lines().map(cut).collect();
         let said = &said[said.len().saturating_sub(LINES)..];
         let last = said.iter().rev().find(|line| !line.trim().is_empty());
-        let mut lines: Vec<String> = last
-            .map(|line| line.trim().to_owned())
-            .into_iter()
-            .collect();
+        let mut lines = Vec::from_iter(last.map(|line| line.trim().to_owned()));
         let mut has_lost_tensor = false;
         for part in std::iter::once(said.to_vec()).chain(parts(log_tail)) {
             let words = last_words(&part);
@@ -131,10 +128,8 @@ fn split_source(line: &str) -> (&str, &str) {
     for stream in ["stdout: ", "stderr: "] {
         rest = rest.strip_prefix(stream).unwrap_or(rest);
     }
-    if let Some((_, said)) = rest
-        .strip_prefix("[rank")
-        .and_then(|rest| rest.split_once("]: "))
-    {
+    let ranked = rest.strip_prefix("[rank");
+    if let Some((_, said)) = ranked.and_then(|rank| rank.split_once("]: ")) {
         rest = said;
     }
     (&line[..line.len() - rest.len()], rest)
@@ -226,13 +221,10 @@ pub(super) fn missing_program(line: &str) -> Option<&str> {
         ": not found",
         ": No such file or directory",
     ];
-    let before = endings
-        .iter()
-        .find_map(|ending| line.trim_end().strip_suffix(ending))?;
-    before
-        .rsplit(": ")
-        .next()
-        .filter(|program| !program.is_empty())
+    let line = line.trim_end();
+    let before = endings.iter().find_map(|end| line.strip_suffix(end))?;
+    let program = before.rsplit(": ").next()?;
+    (!program.is_empty()).then_some(program)
 }
 
 /// The name in `$SM_NAME` or `${SM_NAME}`.
