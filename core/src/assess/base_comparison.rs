@@ -48,16 +48,15 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
         false => Some(own),
     };
     let instance = instance.ok_or_else(|| why_none(input))?;
-    let sound = found
-        .measurements
-        .iter()
-        .filter(|run| run.has_sound_amounts());
+    let sound = found.measurements.iter();
+    let sound = sound.filter(|run| run.has_sound_amounts());
     let sound: Vec<Measurement> = sound.cloned().collect();
     let of_base = JobRuns {
         measurements: &sound,
         ..input.runs
     };
-    let (base, _) = Measured::with_other_counts(instance, of_base);
+    let (measured, _) = Measured::with_other_counts(instance, of_base);
+    let (base, offer) = (measured.forecast, measured.offer);
     // The base is taken on as many machines as this check is, where it is compared on fewer than all.
     let theirs = &match input.compared_on.is_same_machines(own) {
         true => instance.clone(),
@@ -75,11 +74,6 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
         return Err(why_none(input));
     }
     let now = &here(input.runs.measurements, input.compared_on);
-    let Measured {
-        forecast: base,
-        offer,
-        ..
-    } = base;
     let comparison = ratio::compare(before, now);
     let time = match (&comparison, &base[Metric::Time]) {
         (Ok(comparison), Ok(time)) => Ok(comparison.growth(time)),
@@ -100,14 +94,12 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
         false => Err(Unknown(format!("the base trains on {instance}"))),
     };
     let memory = memory.and_then(|base| ratio::compare_memory(before, now, base));
-    let mut notes = comparison
-        .as_ref()
-        .map_or(Vec::new(), |one| one.notes.clone());
-    if let Some(machine) = &input.base.other_machine {
-        notes.push(format!(
+    let other_machine = found.other_machine.as_ref().map(|machine| {
+        format!(
             "the base was measured on another machine ({machine}), so a difference may be the machine's"
-        ));
-    }
+        )
+    });
+    let assumed = comparison.iter().flat_map(|one| one.notes.clone());
     let prices = (before_usd.ok(), now_usd.ok());
     let delta = delta(&comparison, &time, &cost, prices, input.certainty, &base);
     Ok(BaseComparison {
@@ -119,7 +111,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
             exceeded_then: exceeded_then(found, instance),
         },
         delta,
-        notes,
+        notes: assumed.chain(other_machine).collect(),
     })
 }
 
@@ -128,9 +120,7 @@ fn why_none(input: &BaseComparisonInput<'_>) -> Option<String> {
     let completed = |run: &&Measurement| run.is_completed();
     let theirs = measurement::machines_of(input.base.measurements.iter().filter(completed));
     let ours = measurement::machines_of(input.runs.measurements.iter().filter(completed));
-    let is_measured = ours
-        .iter()
-        .any(|one| one.is_same_machines(input.compared_on));
+    let is_measured = (ours.iter()).any(|one| one.is_same_machines(input.compared_on));
     let names: Vec<String> = theirs.iter().map(ToString::to_string).collect();
     (is_measured && !theirs.is_empty()).then(|| {
         format!(

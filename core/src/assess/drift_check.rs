@@ -27,40 +27,34 @@ pub fn hold_against_earlier(
     report: &mut JobReport,
     is_whole: bool,
 ) -> bool {
-    let Some(baseline) = earlier.first() else {
-        if is_whole {
-            not_judged(
-                report,
-                "the first check for drift; it is the baseline of those to come",
-            );
-        }
-        return is_whole;
-    };
-    if let Some(before) = &baseline.instance
-        && !before.is_same_machines(&job.instance)
-    {
-        if is_whole {
-            let reason = format!(
-                "the first check for drift on {}, before it was {}; it is the baseline of those to come",
-                job.instance, before
-            );
-            not_judged(report, &reason);
-        }
-        return is_whole;
-    }
     // An incomplete check is reported as such.
     if !is_whole {
         return false;
     }
+    let Some(baseline) = earlier.first() else {
+        not_judged(
+            report,
+            "the first check for drift; it is the baseline of those to come",
+        );
+        return true;
+    };
+    if let Some(before) = &baseline.instance
+        && !before.is_same_machines(&job.instance)
+    {
+        let reason = format!(
+            "the first check for drift on {}, before it was {}; it is the baseline of those to come",
+            job.instance, before
+        );
+        not_judged(report, &reason);
+        return true;
+    }
     report.notes.extend(what_else_differs(baseline, &this));
+    let own = report.forecasts.first();
     let today = CheckRecord {
         instance: Some(report.instance.clone()),
         settings: Some(TrainingSettings::of(job)),
         measurements: measurement::on(&report.measurements, &report.instance),
-        price: report
-            .forecasts
-            .first()
-            .and_then(InstanceForecast::usd_per_hour),
+        price: own.and_then(InstanceForecast::usd_per_hour),
         ..this
     };
     let series: Vec<&CheckRecord> = earlier.iter().chain([&today]).collect();

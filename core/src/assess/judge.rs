@@ -1,5 +1,7 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
+use std::collections::HashSet;
+
 use crate::assess::advice;
 use crate::assess::base_comparison::{self, BaseComparisonInput};
 use crate::assess::input::{JobInput, measured_price};
@@ -97,7 +99,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let asked = |line: &JudgedLine| {
         matches!(
             line.row.line,
-            LineKind::Absolute(Metric::Time) | LineKind::Absolute(Metric::Cost)
+            LineKind::Absolute(Metric::Time | Metric::Cost)
         )
     };
     if let Err(reason) = &main.here.forecast[Metric::Time]
@@ -216,25 +218,17 @@ fn judge_configuration(
     };
     let mut lines = verdict::judge(input.budget, forecast, &offer, against.as_ref());
     // Without a canary only what has a forecast is judged, and nothing is within.
-    let is_open = |line: &JudgedLine| {
-        matches!(
-            line.row.verdict,
-            LineVerdict::Unknown | LineVerdict::NotApplicable
-        )
-    };
-    if is_by_law {
-        lines.retain(|line| !is_open(line));
-    }
+    let open = [LineVerdict::Unknown, LineVerdict::NotApplicable];
+    lines.retain(|line| !(is_by_law && open.contains(&line.row.verdict)));
     let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
     let is_unmeasured = here.measurements.is_empty() && scale_out.is_some();
     let on_others = input.measurements.iter();
     // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
     let is_alone = is_judged && here.measurements.is_empty() && others.all.is_empty();
     let is_on_fewer = |run: &Measurement| {
-        run.instance
-            .single_type()
-            .is_some_and(|kind| Some(kind) == instance.single_type())
-            && run.instance.total_count() < instance.total_count()
+        let kind = run.instance.single_type();
+        let is_alike = kind.is_some() && kind == instance.single_type();
+        is_alike && run.instance.total_count() < instance.total_count()
     };
     let on_others = on_others.filter(|run| {
         others.all.iter().any(|other| run.is_on(other)) || is_alone && is_on_fewer(run)
@@ -385,39 +379,25 @@ fn is_of_cached_memory(line: &JudgedLine) -> bool {
 /// The time and money of one run's canaries.
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
     let account = Account::of(measurements);
+    let own = measurements.iter().filter(|run| run.reused.is_none());
+    let billed = own.filter_map(|run| run.billable_seconds.or(run.training_seconds));
+    // Of a reused canary too, where an earlier start of this run left its machines.
+    let idle_usd = measurements.iter().filter_map(|run| run.idle_usd);
+    let idle_seconds = measurements.iter().filter_map(|run| run.idle_seconds);
     Spend {
         canary_usd: account.billed(),
-        canary_seconds: measurements
-            .iter()
-            .filter(|measurement| measurement.reused.is_none())
-            .filter_map(|measurement| {
-                measurement
-                    .billable_seconds
-                    .or(measurement.training_seconds)
-            })
-            // The sum of no numbers is a negative zero.
-            .fold(Seconds(0.0), |sum, time| sum + time),
-        // Of a reused canary too, where an earlier start of this run left its machines.
-        idle_usd: measurements
-            .iter()
-            .filter_map(|run| run.idle_usd)
-            .reduce(|sum, usd| sum + usd),
-        idle_seconds: measurements
-            .iter()
-            .filter_map(|run| run.idle_seconds)
-            .reduce(|sum, time| sum + time),
+        // The sum of no numbers is a negative zero.
+        canary_seconds: billed.fold(Seconds(0.0), |sum, time| sum + time),
+        idle_usd: idle_usd.reduce(|sum, usd| sum + usd),
+        idle_seconds: idle_seconds.reduce(|sum, time| sum + time),
         saved_usd: account.saved(),
         worst_case_usd: worst_case,
         full_run_usd: full_run,
     }
 }
 
-fn once_each(notes: Vec<String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::with_capacity(notes.len());
-    for note in notes {
-        if !kept.contains(&note) {
-            kept.push(note);
-        }
-    }
-    kept
+fn once_each(mut notes: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
+    notes
 }

@@ -4,6 +4,7 @@ use crate::assess::input::JobInput;
 use crate::forecast::scale_out::{Measured, peak_bytes};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::metric::{MemoryOf, Metric};
+use crate::plan::with_count;
 use crate::report::words;
 use crate::spec::LineKind;
 use crate::verdict::{self, Candidate, JudgedLine, LineVerdict, MemoryNeed};
@@ -64,10 +65,7 @@ pub(super) fn where_memory_fits(
     let name = of.words();
     match verdict::smallest_fit(&needs, input.budget.certainty, gpus, candidates) {
         Some(fit) => {
-            let fitting = InstanceConfiguration::Homogeneous {
-                instance_type: fit.kind,
-                count,
-            };
+            let fitting = with_count(&InstanceConfiguration::one(fit.kind), count);
             Some(format!(
                 "{name} would fit on {fitting} ({}{}): {} likely {}",
                 fit.memory,

@@ -247,9 +247,8 @@ pub fn efficiency(
 ) -> Option<Estimate> {
     let hosts = instance.total_count();
     let kind = instance.single_type().filter(|_| hosts > 1)?;
-    let of_type = measured
-        .iter()
-        .filter(|one| one.instance().single_type() == Some(kind));
+    let is_of_type = |one: &&Measured| one.instance().single_type() == Some(kind);
+    let of_type = measured.iter().filter(is_of_type);
     let mut counts = of_type.filter_map(|one| one_count(one, &input.layout).ok());
     let load = input.layout.load(hosts);
     let efficiency = efficiency_by(input.measurements, instance, &counts.next()?, load);
@@ -334,10 +333,8 @@ fn cheapest(counts: &[CountRow<'_>], certainty: Fraction) -> Option<String> {
 
 /// The smallest count beyond which each machine up to the next row shortens the run by less than [`LITTLE`].
 fn little_from(counts: &[CountRow<'_>]) -> Option<u32> {
-    counts.windows(2).find_map(|pair| {
-        let [few, many] = pair else {
-            return None;
-        };
+    let mut neighbours = counts.iter().zip(counts.iter().skip(1));
+    neighbours.find_map(|(few, many)| {
         let each = (many.seconds / few.seconds).powf(1.0 / f64::from(many.count - few.count));
         (1.0 - each < LITTLE).then_some(few.count)
     })
@@ -345,9 +342,8 @@ fn little_from(counts: &[CountRow<'_>]) -> Option<u32> {
 
 /// One sentence on all rows whose scale-out is assumed; `None` where there are none.
 pub fn assumed_note(rows: &[InstanceForecast]) -> Option<String> {
-    let assumed = rows
-        .iter()
-        .filter(|row| row.scale_out == Some(ScaleOutBasis::Assumed));
+    let is_assumed = |row: &&InstanceForecast| row.scale_out == Some(ScaleOutBasis::Assumed);
+    let assumed = rows.iter().filter(is_assumed);
     let assumed: Vec<String> = assumed.map(|row| row.instance.to_string()).collect();
     (!assumed.is_empty()).then(|| {
         format!(

@@ -106,15 +106,12 @@ fn levels(lines: &[JudgedLine]) -> BTreeMap<MetricName, Estimate> {
 }
 
 fn phases(forecast: &Forecast, certainty: Fraction) -> PhaseEstimates {
-    let phase = |predictive: &Option<Predictive>| {
-        predictive
-            .as_ref()
-            .map(|predictive| Estimate::of(predictive, certainty))
-    };
+    let estimate = |phase: &Predictive| Estimate::of(phase, certainty);
+    let phases = &forecast.phases;
     PhaseEstimates {
-        startup: phase(&forecast.phases.startup),
-        download: phase(&forecast.phases.download),
-        training: phase(&forecast.phases.training),
-        upload: phase(&forecast.phases.upload),
+        startup: phases.startup.as_ref().map(estimate),
+        download: phases.download.as_ref().map(estimate),
+        training: phases.training.as_ref().map(estimate),
+        upload: phases.upload.as_ref().map(estimate),
     }
 }

@@ -38,9 +38,8 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
             again(),
         ),
         Outcome::TimedOut => {
-            let after = run.time().map_or(String::new(), |Seconds(time)| {
-                format!(" after {}", Seconds(time))
-            });
+            let after = run.time().map(|time| format!(" after {time}"));
+            let after = after.unwrap_or_default();
             let smaller = match run.abscissa() {
                 Abscissa::Data => "smaller canary.fractions",
                 Abscissa::Work => "lower levels under work.canary",
@@ -60,13 +59,10 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
             )
         }
         Outcome::Completed if run.is_unread() => {
+            let why = format!("{canary} opened no file of its sample");
             let way_out = run.way_out.as_deref();
-            (
-                format!("{canary} opened no file of its sample"),
-                way_out
-                    .unwrap_or("let the script read its channels")
-                    .to_owned(),
-            )
+            let way_out = way_out.unwrap_or("let the script read its channels");
+            (why, way_out.to_owned())
         }
         Outcome::Completed | Outcome::Failed { .. } | Outcome::OutOfMemory { .. } => return None,
     };

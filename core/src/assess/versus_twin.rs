@@ -39,26 +39,21 @@ fn versus(
     let estimate = |ratio: &Predictive| Estimate::of(ratio, certainty);
     let apart = drawn_apart(Metric::Time)?;
     let by_one_law = by_one_law(groups, twin, layout);
-    let shares_law = by_one_law.is_some();
     let time_ratio = estimate(by_one_law.as_ref().unwrap_or(&apart));
     let cost_ratio = match &by_one_law {
         Some(time) => priced(time, groups, twin),
         None => drawn_apart(Metric::Cost),
     };
     let step_time_ratio = drawn_apart(Metric::StepTime).as_ref().map(estimate);
+    let by_step = step_time_ratio.as_ref();
     Some(VersusTwin {
         instance: twin.instance().clone(),
-        shares_law,
+        shares_law: by_one_law.is_some(),
         time_ratio: Some(time_ratio),
         cost_ratio: cost_ratio.as_ref().map(estimate),
         step_time_ratio,
         cost_per_step_ratio: drawn_apart(Metric::CostPerStep).as_ref().map(estimate),
-        break_even: break_even(
-            &groups.offer,
-            &twin.offer,
-            &time_ratio,
-            step_time_ratio.as_ref(),
-        ),
+        break_even: break_even(&groups.offer, &twin.offer, &time_ratio, by_step),
     })
 }
 
