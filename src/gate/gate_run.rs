@@ -43,10 +43,9 @@ impl GateRun {
         let github = github.filter(|id| is_id(id));
         let is_kept = project.traits().is_remote && part != RunPart::Collect;
         if github.is_some() || !is_kept {
-            let (id, file) = (github.unwrap_or_else(new_id), None);
             return Ok(Self {
-                id,
-                file,
+                id: github.unwrap_or_else(new_id),
+                file: None,
                 is_resumed: false,
             });
         }
@@ -85,32 +84,24 @@ impl GateRun {
             }
             let mut left = String::new();
             let read = (&*lock).take(LONGEST_FILE).read_to_string(&mut left);
-            let mut lines = left.lines();
-            if let (Ok(_), Some(id), Some(of_region)) = (read, lines.next(), lines.next())
-                && is_id(id)
-            {
-                // Its jobs are out of this run's sight.
-                if of_region != region {
-                    continue;
-                }
-                let (id, file) = (id.to_owned(), Some((path, lock)));
-                return Ok(Self {
-                    id,
-                    file,
-                    is_resumed: true,
-                });
+            let mut lines = left.lines().filter(|_| read.is_ok());
+            let known = lines.next().filter(|id| is_id(id)).zip(lines.next());
+            // Its jobs are out of this run's sight.
+            if known.is_some_and(|(_, of_region)| of_region != region) {
+                continue;
             }
-            let id = new_id();
-            lock.set_len(0)
-                .and_then(|()| lock.seek(SeekFrom::Start(0)))
-                .and_then(|_| lock.write_all(format!("{id}\n{region}\n").as_bytes()))
-                .and_then(|()| lock.sync_all())
-                .map_err(cannot_write)?;
-            let file = Some((path, lock));
+            let id = known.map_or_else(new_id, |(id, _)| id.to_owned());
+            if known.is_none() {
+                lock.set_len(0)
+                    .and_then(|()| lock.seek(SeekFrom::Start(0)))
+                    .and_then(|_| lock.write_all(format!("{id}\n{region}\n").as_bytes()))
+                    .and_then(|()| lock.sync_all())
+                    .map_err(cannot_write)?;
+            }
             return Ok(Self {
                 id,
-                file,
-                is_resumed: false,
+                is_resumed: known.is_some(),
+                file: Some((path, lock)),
             });
         }
         Err(AppError::failed(format!(

@@ -444,8 +444,6 @@ impl<'a> Lab<'a> {
         let too_expensive = own.too_expensive(ending.as_ref());
         let broke_off = self.states[0].broke_off.take();
         let failure = self.states[0].failure.take();
-        plan.notes.extend(ending.as_ref().map(Reason::to_string));
-        plan.notes.extend(broke_off.as_ref().map(Reason::to_string));
         if let Some(why) = &self.given_up {
             plan.leave_out_alternatives(why);
         }
@@ -458,18 +456,17 @@ impl<'a> Lab<'a> {
             }
         }
         let late = self.late_failure.map(|(_, error)| error);
+        let late_reason = late.as_ref().map(AppError::reason);
+        let reasons = [&ending, &broke_off, &late_reason].into_iter().flatten();
+        plan.notes.extend(reasons.map(Reason::to_string));
         let mut measured = JobMeasurements::default();
-        let (mut notes, mut ended_pools) = (Vec::new(), Vec::new());
+        let mut ended_pools = Vec::new();
         for state in self.states {
-            notes.extend(state.notes);
+            plan.notes.extend(state.notes);
             measured.measurements.extend(state.measured);
             measured.standing.extend(state.standing);
             ended_pools.extend(state.ended_pools);
         }
-        let late_reason = late.as_ref().map(AppError::reason);
-        plan.notes
-            .extend(late_reason.as_ref().map(Reason::to_string));
-        plan.notes.append(&mut notes);
         measured.broke_off = broke_off.or(late_reason).or(too_expensive);
         measured.failure = failure.or(late);
         (measured, ended_pools)

@@ -87,13 +87,12 @@ impl GateOutcome {
 
 /// Prints all failures but the last, and returns that.
 fn one_error(failures: Vec<(Option<String>, AppError)>) -> Option<AppError> {
-    let mut errors = failures
-        .into_iter()
+    let mut errors: Vec<AppError> = (failures.into_iter())
         .map(|(name, error)| match name {
             None => error,
             Some(name) => error.of_job(&name),
         })
-        .collect::<Vec<_>>();
+        .collect();
     let last = errors.pop();
     for error in errors {
         say(error.render_beside(false).trim_end());

@@ -32,14 +32,9 @@ pub(crate) async fn run(
     interruption: Interruption,
     loudness: Loudness,
 ) -> Result<GateOutcome, GateFailure> {
-    let runner = Runner::open(
-        project,
-        (request.part, request.reuse),
-        request.pass_env,
-        interruption.cancellation.clone(),
-        loudness,
-    );
-    let mut runner = runner.await?;
+    let asked = (request.part, request.reuse);
+    let cancellation = interruption.cancellation.clone();
+    let mut runner = Runner::open(project, asked, request.pass_env, cancellation, loudness).await?;
     runner.jobs = affected.len();
     let history = RunHistory::open(project, &request.origin, Some(&runner.gate_run.id)).await?;
     let pull_request = pull_request_limit(project, affected, request, &history).await?;
@@ -70,23 +65,20 @@ pub(crate) async fn run(
         gated
             .failures
             .extend(written.err().map(|error| (None, error)));
-        let cancellation = &runner.cancellation;
         let finished = runner.finish(&gated.detached).await;
-        let bills = match &finished {
-            Ok(end) => bills_of(request, &history, end, &runner, &mut gated).await,
-            Err(_) => BillingState::Open,
-        };
         match &finished {
-            // Machines that are still kept are left to the next start, or to a sweep.
-            Ok(end) if !end.may_keep_machines => {
-                left.set(Leftovers::Nothing);
-                if bills == BillingState::Shown {
-                    runner.gate_run.end();
+            Ok(end) => {
+                let bills = bills_of(request, &history, end, &runner, &mut gated).await;
+                // Machines that are still kept are left to the next start, or to a sweep.
+                if !end.may_keep_machines {
+                    left.set(Leftovers::Nothing);
+                    if bills == BillingState::Shown {
+                        runner.gate_run.end();
+                    }
                 }
             }
-            Ok(_) => {}
             // After a signal the report is not shown.
-            Err(error) if cancellation.is_cancelled() => say(&printable(&error.what)),
+            Err(error) if runner.cancellation.is_cancelled() => say(&printable(&error.what)),
             Err(_) => {}
         }
         Ok((gated, finished))
@@ -104,10 +96,8 @@ pub(crate) async fn run(
         gated.failures.push((None, error));
     }
     if let Err(error) = finished {
-        gated.failures.push((
-            None,
-            AppError::from(error).during("stopping what was started"),
-        ));
+        let error = AppError::from(error).during("stopping what was started");
+        gated.failures.push((None, error));
     }
     Ok(gated)
 }
@@ -164,10 +154,7 @@ async fn pull_request_limit(
 
 /// A limit in dollars holds nothing back where there is no price.
 fn warn_of_no_price(project: &Project, affected: &[AffectedJob<'_>], request: &RunRequest<'_>) {
-    let is_unpriced = |job: &&Job| {
-        let offer = project.offer(&job.instance);
-        offer.unpriced().is_some()
-    };
+    let is_unpriced = |job: &&Job| project.offer(&job.instance).unpriced().is_some();
     let option = match (request.max_spend, request.max_spend_per_pull_request) {
         (Some(_), _) => "--max-spend",
         (None, Some(_)) => "--max-spend-per-pull-request",

@@ -69,10 +69,8 @@ impl<'a> Runner<'a> {
     /// Ends what was started, but for these training jobs; says what it had to stop.
     pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> Result<BackendEnd, OutsideError> {
         let finished = self.backend.finish(kept, &self.cancellation).await;
-        if let Ok(BackendEnd {
-            stopped: Some(stopped),
-            ..
-        }) = &finished
+        if let Ok(end) = &finished
+            && let Some(stopped) = &end.stopped
         {
             say(stopped);
         }
