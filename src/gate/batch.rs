@@ -6,7 +6,7 @@ use std::cell::Cell;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
-use crate::assess::first_error::{self, Explained, FailedCanary};
+use crate::assess::first_error::{self, FailedCanary};
 use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier};
@@ -285,11 +285,8 @@ impl Batch<'_> {
         let measurement = self.as_kept(run, &offer, measurement);
         self.settle(&mut bill, &measurement);
         let ended = result.ended_pools;
-        (by.kept).end(
-            account,
-            ended.iter().map(String::as_str),
-            measurement.idle_usd,
-        );
+        let names = ended.iter().map(String::as_str);
+        (by.kept).end(account, names, measurement.idle_usd);
         runner.outputs.borrow_mut().pools.extend(ended);
         // Before it is written down with the others: a slow write must not keep another canary from being stopped.
         if let Some(records) = by.records {
@@ -321,11 +318,7 @@ impl Batch<'_> {
         log_tail: &[String],
     ) -> Measurement {
         let measurement = measured.with_words(|words| self.runner.secrets.mask(words));
-        let Explained {
-            outcome,
-            way_out,
-            cure,
-        } = first_error::explain(&FailedCanary {
+        let explained = first_error::explain(&FailedCanary {
             job: self.by.job,
             run,
             outcome: &measurement.outcome,
@@ -333,9 +326,9 @@ impl Batch<'_> {
             log_tail,
         });
         Measurement {
-            outcome,
-            way_out,
-            cure,
+            outcome: explained.outcome,
+            way_out: explained.way_out,
+            cure: explained.cure,
             ..measurement
         }
     }

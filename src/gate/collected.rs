@@ -33,10 +33,8 @@ pub(crate) async fn collect(
     detached::fix(input, plan, runner.project);
     let found = match look_for(input, plan.own(), runner).await {
         Err(error) if error.is_transient() => {
-            let why = format!(
-                "the canaries could not be looked for: {}",
-                error.in_a_line()
-            );
+            let why = error.in_a_line();
+            let why = format!("the canaries could not be looked for: {why}");
             return Ok(Err(not_read(affected, &why)));
         }
         found => found?,

@@ -122,9 +122,8 @@ fn said(
     instance: &InstanceConfiguration,
 ) -> (Verdict, Reason) {
     let here = canaries.iter().filter(|(run, _)| run.instance == *instance);
-    let there = here
-        .clone()
-        .filter(|(_, fate)| fate.why_not_started().is_none());
+    let there = here.clone();
+    let there = there.filter(|(_, fate)| fate.why_not_started().is_none());
     let there: Vec<CanaryRun> = there.map(|(run, _)| run.clone()).collect();
     if !plan::is_enough(&there) {
         let (there, planned) = (there.len(), here.count());

@@ -74,11 +74,9 @@ fn enter(
     runner: &Runner<'_>,
 ) {
     let is_last = |run: &Measurement| run.training_job.as_deref() == Some(&*pool.training_job);
-    let place = (measurements.iter().position(is_last)).or_else(|| {
-        measurements
-            .iter()
-            .rposition(|run| run.is_on(&pool.instance))
-    });
+    let is_alike = |run: &Measurement| run.is_on(&pool.instance);
+    let place = measurements.iter().position(is_last);
+    let place = place.or_else(|| measurements.iter().rposition(is_alike));
     let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
         runner.outputs.borrow_mut().lacks_some = true;
         return;

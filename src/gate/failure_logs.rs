@@ -32,24 +32,18 @@ pub(crate) fn keep(
         return None;
     }
     let is_first = kept.is_empty();
-    let (job, machines) = (
-        file_name(&canary.job),
-        file_name(&canary.instance.to_string()),
-    );
+    let job = file_name(&canary.job);
+    let machines = file_name(&canary.instance.to_string());
     let path = (project.state_folder().join(FOLDER)).join(free_name(kept, &job, &machines, number));
     let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
     let written = prepare(project, is_first)
         .and_then(|()| files::write_new(&path, text.as_bytes(), &project.root));
-    match written {
-        Ok(()) => Some(written_spec::from_here(&path)),
-        Err(error) => {
-            say(&format!(
-                "warning: the log is not kept: {}",
-                error.in_a_line()
-            ));
-            None
-        }
+    if let Err(error) = written {
+        let why = error.in_a_line();
+        say(&format!("warning: the log is not kept: {why}"));
+        return None;
     }
+    Some(written_spec::from_here(&path))
 }
 
 /// `digits-local-3.log`, as progress numbers the canary. Where names of jobs become the same, with a further number.

@@ -45,23 +45,12 @@ pub(crate) struct JobGate<'a> {
 impl<'a> JobGate<'a> {
     /// One job from its data to its part of the report.
     pub(crate) async fn run(&self) -> Result<GateOutcome, AppError> {
-        let Self {
-            affected,
-            request,
-            history,
-            runner,
-            account,
-            ..
-        } = *self;
-        let project = runner.project;
-        let job = affected.job;
+        let (affected, request) = (self.affected, self.request);
+        let (history, runner, account) = (self.history, self.runner, self.account);
+        let (job, project) = (affected.job, runner.project);
         let looking = unless_cancelled(self.look(), &runner.cancellation);
         let (session, listing, checks) = looking.await??;
-        let ListedData {
-            dataset,
-            knows_bytes,
-            ..
-        } = listing;
+        let dataset = &listing.dataset;
         let alternatives = request.alternatives;
         let offer_of = |instance: &_| project.offer(instance);
         let earlier = match project.traits().is_remote {
@@ -72,7 +61,7 @@ impl<'a> JobGate<'a> {
             left_of_run: account.left(),
             earlier: &earlier,
         };
-        let mut plan = match plan::plan(job, &dataset, &offer_of, alternatives, known) {
+        let mut plan = match plan::plan(job, dataset, &offer_of, alternatives, known) {
             Ok(plan) => plan,
             Err(PlanError::Unknown(reason)) => {
                 let report = whole_report::unknown_report(job, &affected.by, &reason, Vec::new());
@@ -80,7 +69,7 @@ impl<'a> JobGate<'a> {
             }
             Err(error) => return Err(AppError::from(error).during("planning the canaries")),
         };
-        let preparing = self.prepare(session, &dataset, &mut plan);
+        let preparing = self.prepare(session, dataset, &mut plan);
         let (ready, keys, base) = unless_cancelled(preparing, &runner.cancellation).await??;
         // A recording hands its runs out again and again; nothing is measured.
         let records = (!project.traits().replays).then(|| Records {
@@ -92,7 +81,7 @@ impl<'a> JobGate<'a> {
         });
         let input = LabInput {
             job,
-            dataset: &dataset,
+            dataset,
             ready: &*ready,
             records: records.as_ref(),
             purpose: request.purpose,
@@ -133,7 +122,7 @@ impl<'a> JobGate<'a> {
             max_runtime: Some(job.canary.max_runtime),
             worst_case: plan.total_worst_case(),
             offer_of: &full_run_offer,
-            layout: DataLayout::of(job, knows_bytes.then_some(&dataset)),
+            layout: DataLayout::of(job, listing.knows_bytes.then_some(dataset)),
             base: base.as_ref(),
             is_allowed: &project.spec.allowed(),
             lacks_probe,
@@ -141,9 +130,8 @@ impl<'a> JobGate<'a> {
         });
         report.notes.extend(training_plan::note(job, &report));
         if !project.traits().replays {
-            report
-                .advice
-                .extend(short_run::advice(job.canary.skip_below, &report));
+            let advice = short_run::advice(job.canary.skip_below, &report);
+            report.advice.extend(advice);
             let beyond = short_run::beyond_the_share(job.canary.max_share, &report);
             report.warnings.extend(beyond);
         }
@@ -192,9 +180,8 @@ impl<'a> JobGate<'a> {
         let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
         let keys = ready.keys(dataset).await;
         let keys = keys.map_err(|error| AppError::from(error).during("reading code and data"))?;
-        let base = (self.history)
-            .base(job, &keys, self.request.base.as_ref())
-            .await;
+        let base = self.request.base.as_ref();
+        let base = self.history.base(job, &keys, base).await;
         let base = base.map_err(|error| error.during("looking for what to compare with"))?;
         Ok((ready, keys, base))
     }
@@ -205,15 +192,12 @@ impl<'a> JobGate<'a> {
         if base.is_some() || request.purpose == Purpose::Drift {
             return None;
         }
-        // What has not changed has nothing to be compared with.
-        let theirs = request
-            .base
-            .as_ref()
-            .and_then(|commit| commit.key_of(&job.name));
-        if theirs.is_some() && theirs == keys.code.as_ref() {
-            return None;
-        }
         if let Some(commit) = &request.base {
+            let theirs = commit.key_of(&job.name);
+            // What has not changed has nothing to be compared with.
+            if theirs.is_some() && theirs == keys.code.as_ref() {
+                return None;
+            }
             let (sha, branch) = (&commit.sha, commit.branch());
             return Some(match commit.code.get(&job.name) {
                 Some(Err(why)) => format!(
@@ -239,7 +223,7 @@ impl<'a> JobGate<'a> {
         checks: &[RecordedForecast],
         report: &mut JobReport,
     ) -> Result<(), AppError> {
-        let (affected, request, history) = (self.affected, self.request, self.history);
+        let (job, request, history) = (self.affected.job, self.request, self.history);
         // A check that broke off, or whose training failed, says nothing that others could be held against.
         let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
         let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
@@ -254,14 +238,9 @@ impl<'a> JobGate<'a> {
                     machine: keys.machine.clone(),
                     ..CheckRecord::default()
                 };
-                let is_first = drift_check::hold_against_earlier(
-                    affected.job,
-                    &earlier,
-                    this,
-                    report,
-                    is_whole,
-                );
-                Ok(is_first)
+                Ok(drift_check::hold_against_earlier(
+                    job, &earlier, this, report, is_whole,
+                ))
             }
             Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {
                 history.is_another_training(report, keys).await
@@ -269,9 +248,7 @@ impl<'a> JobGate<'a> {
             Purpose::Budget => Ok(false),
         };
         let known = *is_baseline.as_ref().unwrap_or(&false);
-        history
-            .keep_forecast(affected.job, report, keys, known)
-            .await;
+        history.keep_forecast(job, report, keys, known).await;
         is_baseline.map(|_| ())
     }
 }

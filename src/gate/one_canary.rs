@@ -111,13 +111,9 @@ async fn measure(
 fn smallest(job: &Job, plan: &Plan, dataset: &Dataset) -> CanaryRun {
     match plan.runs() {
         PlannedRuns::Fixed(runs) => runs[0].clone(),
-        PlannedRuns::Ladder(sizes) => plan::canary(
-            job,
-            dataset,
-            &plan.own().base,
-            &sizes[0],
-            &[],
-            job.canary.max_runtime,
-        ),
+        PlannedRuns::Ladder(sizes) => {
+            let (base, limit) = (&plan.own().base, job.canary.max_runtime);
+            plan::canary(job, dataset, base, &sizes[0], &[], limit)
+        }
     }
 }

@@ -53,23 +53,18 @@ impl ConfigurationDesign<'_> {
     /// left out.
     pub(super) fn next_count(&self) -> Option<NextCanaries> {
         let on_base = self.on_base();
-        let further = self.state.measured.iter();
-        let further = further.filter(|run| !run.is_on(&self.one.planned.base));
+        let (one, job, measured) = (self.one, self.input.job, &self.state.measured);
+        let base = &one.planned.base;
+        let further = measured.iter().filter(|run| !run.is_on(base));
         let may_go_on =
             further.chain(&on_base).all(Measurement::is_completed) && plan::has_enough(&on_base);
         let run = self.open_counts().next().filter(|_| may_go_on)?;
         let left_out = |note| NextCanaries::LeaveOut(run.instance.clone(), note);
-        let (one, job) = (self.one, self.input.job);
         // That on the machines which are judged is made in any case, as the fewest are.
         let has_share = run.instance == one.planned.instance
-            || plan::within_the_share(
-                job,
-                &one.planned.base,
-                &self.state.measured,
-                std::slice::from_ref(run),
-            ) == 1;
+            || plan::within_the_share(job, base, measured, std::slice::from_ref(run)) == 1;
         Some(match (has_share, self.limit_of_count(run)) {
-            (false, _) => left_out(beyond_the_share(self.input.job, run)),
+            (false, _) => left_out(beyond_the_share(job, run)),
             (true, None) => left_out(self.refused_count(run)),
             (true, max_runtime) => {
                 let limited = CanaryRun {

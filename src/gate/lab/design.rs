@@ -111,9 +111,8 @@ impl ConfigurationDesign<'_> {
         if more.is_empty() || self.state.asked == AskedRuns::All || !is_complete {
             return NextCanaries::Done(None);
         }
-        let job = self.input.job;
-        let fitting =
-            plan::within_the_share(job, &self.one.planned.base, &self.state.measured, more);
+        let (job, base) = (self.input.job, &self.one.planned.base);
+        let fitting = plan::within_the_share(job, base, &self.state.measured, more);
         let note = (fitting < more.len()).then(|| {
             format!(
                 "{} of {} canaries on {} were not run: with them all canaries would take more than canary.max_share ({}) of the full run.",
@@ -161,18 +160,11 @@ impl ConfigurationDesign<'_> {
             Ok(round) => round,
             Err(done) => return NextCanaries::Done(Some(done)),
         };
-        let (job, dataset) = (self.input.job, self.input.dataset);
+        let (job, dataset, base) = (self.input.job, self.input.dataset, &self.one.planned.base);
         let on_base = self.on_base();
         let earlier: Vec<Fraction> = on_base.iter().map(|run| run.fraction).collect();
         let canary = |RoundRun { rung, limit }: RoundRun| {
-            plan::canary(
-                job,
-                dataset,
-                &self.one.planned.base,
-                &rung.size,
-                &earlier,
-                limit,
-            )
+            plan::canary(job, dataset, base, &rung.size, &earlier, limit)
         };
         let runs = round.into_iter().map(canary).collect();
         NextCanaries::Run(CanaryBatch::new(BatchKind::Round, runs, self.open()), None)
@@ -202,9 +194,8 @@ impl ConfigurationDesign<'_> {
         let spent = self.taken();
         // Its machines may be kept after it, which is set aside with it.
         let kept = self.kept_after(&one.planned.base);
-        let left = one
-            .account
-            .seconds_left(&self.runner.project.offer(&one.planned.base));
+        let offer = self.runner.project.offer(&one.planned.base);
+        let left = one.account.seconds_left(&offer);
         let left = left.map(|left| left - self.kept_for_counts(left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
         let forecast = self.provisional(&on_base);
@@ -244,17 +235,15 @@ impl ConfigurationDesign<'_> {
     }
 
     fn rungs(&self, ladder: &[LadderSize], earlier: usize) -> Vec<Rung> {
+        let (ready, base) = (self.input.ready, &self.one.planned.base);
         let work = plan::level(self.input.job, earlier);
+        let level = work.as_ref().map(|work| work.level);
         ladder
             .iter()
             .map(|size| Rung {
                 size: *size,
                 work: work.as_ref().map_or(1.0, |work| work.level / work.full),
-                supply: self.input.ready.supply(
-                    &self.one.planned.base,
-                    size.fraction,
-                    work.as_ref().map(|work| work.level),
-                ),
+                supply: ready.supply(base, size.fraction, level),
             })
             .collect()
     }
