@@ -39,15 +39,11 @@ async fn listed(backend: &dyn Backend, job: &Job) -> Result<ListedData, OutsideE
 
 /// What each channel holds.
 pub(super) fn findings(data: &ListedData) -> Vec<CheckedThing> {
-    let channels = data.dataset.channels.iter();
-    channels
-        .map(|channel| {
-            CheckedThing::ready(
-                &format!("data {}", channel.name),
-                said(channel, data.knows_bytes),
-            )
-        })
-        .collect()
+    let finding = |channel: &ChannelData| {
+        let said = said(channel, data.knows_bytes);
+        CheckedThing::ready(&format!("data {}", channel.name), said)
+    };
+    data.dataset.channels.iter().map(finding).collect()
 }
 
 fn said(channel: &ChannelData, knows_bytes: bool) -> String {
@@ -56,11 +52,8 @@ fn said(channel: &ChannelData, knows_bytes: bool) -> String {
         number => count(number, "object"),
     };
     let bytes: Bytes = channel.objects.sizes().sum();
-    let size = if knows_bytes {
-        format!(", {bytes}")
-    } else {
-        String::new()
-    };
+    let size = knows_bytes.then(|| format!(", {bytes}"));
+    let size = size.unwrap_or_default();
     let drawn = match (&channel.rows, channel.sampled) {
         (Some(_), _) => "canaries get some of the rows",
         (None, true) => "canaries get a sample",

@@ -173,10 +173,8 @@ fn planned(
                 Some(worst) => format!("they cost at most {worst}"),
                 None => "without a price they cost nothing".to_owned(),
             };
-            CheckedThing::ready(
-                "plan",
-                format!("there are data for canaries of several sizes; {price}"),
-            )
+            let said = format!("there are data for canaries of several sizes; {price}");
+            CheckedThing::ready("plan", said)
         }
         Err(error) => CheckedThing::refused("plan", error),
     }

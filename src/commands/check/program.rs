@@ -12,10 +12,8 @@ use crate::workspace::project::Project;
 /// The script of a job, which a canary gets only if git knows it; nothing where a job names none.
 pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing>, AppError> {
     let training = &job.training;
-    let of_command = training
-        .local
-        .script()
-        .map(|at| &training.local.command[at]);
+    let local = &training.local;
+    let of_command = local.script().map(|at| &local.command[at]);
     let Some(script) = training.sagemaker.entry_point.as_ref().or(of_command) else {
         return Ok(None);
     };
@@ -100,11 +98,9 @@ pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>
 /// The words of a command that are programs: behind `env` and its variables comes another.
 fn started(command: &[String]) -> Vec<&str> {
     let mut words = command.iter().map(String::as_str);
-    let mut programs: Vec<&str> = words.next().into_iter().collect();
-    let name = programs
-        .first()
-        .and_then(|first| Path::new(first).file_name());
-    if name.is_some_and(|name| name == "env") {
+    let first = words.next();
+    let mut programs = Vec::from_iter(first);
+    if first.is_some_and(|first| Path::new(first).ends_with("env")) {
         let is_own = |word: &&str| word.contains('=') || word.starts_with('-');
         programs.extend(words.find(|word| !is_own(word)));
     }

@@ -24,12 +24,8 @@ pub(super) async fn try_one(
     };
     let measurement = run(job, max_spend).await?;
     let name = printable(&job.name);
-    let time = measurement
-        .time()
-        .map_or_else(String::new, |time| format!(" in {time}"));
-    let paid = measurement
-        .cost
-        .map_or_else(String::new, |cost| format!(", {cost}"));
+    let time = (measurement.time()).map_or_else(String::new, |time| format!(" in {time}"));
+    let paid = (measurement.cost).map_or_else(String::new, |cost| format!(", {cost}"));
     let (code, ended) = match &measurement.outcome {
         Outcome::Completed if measurement.is_unread() => {
             let unread = format!(" completed{time}{paid}, and opened no file of its sample");

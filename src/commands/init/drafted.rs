@@ -76,30 +76,26 @@ fn draft(
     script: Option<&FoundScript>,
     path: &str,
 ) -> String {
-    type Program = fn(&Overview, &FoundScript, &[DraftedChannel<'_>]) -> String;
+    let is_here = place.is_none();
     let from = script.map_or(place.unwrap_or_default(), |script| &script.why);
-    let (template, program): (_, Program) = match place {
-        Some(_) => (include_str!("sagemaker.yml"), entry_point),
-        None => (include_str!("local.yml"), command),
-    };
     let channels = drafted_channels(overview, script);
-    let program = script.map(|script| program(overview, script, &channels));
-    let here = script.filter(|_| place.is_none());
+    let command = |script| command(overview, script, &channels);
+    let (template, program) = match place {
+        Some(_) => (include_str!("sagemaker.yml"), script.map(entry_point)),
+        None => (include_str!("local.yml"), script.map(command)),
+    };
+    let hyperparameters = script.map(|script| hyperparameters(script, &channels));
+    let here = script.filter(|_| is_here);
     let work = here.and_then(|script| work(script, &channels));
+    let channel_lines = channel_lines(&channels, is_here, work.is_some());
     let values = [
         ("from", comment(&format!("{path} ({from})"))),
         ("found", also_found(overview, path)),
         ("job", yaml::text(&name_of_job(path))),
-        ("paths", paths(overview, place.is_none(), path)),
+        ("paths", paths(overview, is_here, path)),
         ("program", program.unwrap_or_default()),
-        (
-            "hyperparameters",
-            script.map_or(String::new(), |script| hyperparameters(script, &channels)),
-        ),
-        (
-            "channels",
-            channel_lines(&channels, place.is_none(), work.is_some()),
-        ),
+        ("hyperparameters", hyperparameters.unwrap_or_default()),
+        ("channels", channel_lines),
         ("work", work.unwrap_or_default()),
     ];
     filled(template, &values)
@@ -166,7 +162,7 @@ fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
 }
 
 /// The script of a job on SageMaker.
-fn entry_point(_: &Overview, script: &FoundScript, _: &[DraftedChannel<'_>]) -> String {
+fn entry_point(script: &FoundScript) -> String {
     let folder = Some(folder_of(&script.path)).filter(|folder| !folder.is_empty());
     let keys = [
         ("source_dir", folder.unwrap_or(".")),

@@ -135,8 +135,7 @@ impl Overview {
                 found.requirements.push(text.path.clone());
             }
         }
-        let depth = |path: &str| path.matches('/').count();
-        let by_depth = |path: &String| (depth(path), path.clone());
+        let by_depth = |path: &String| (path.matches('/').count(), path.clone());
         (found.scripts).sort_by_key(|script| (Reverse(script.score), by_depth(&script.path)));
         found.launches.sort_by_key(by_depth);
         found.containers.sort_by_key(by_depth);
@@ -238,16 +237,12 @@ impl SourceText {
         if !self.is_python() || is_of_tests || is_other {
             return None;
         }
-        let found: Vec<(i32, String)> = (SIGNS.iter())
-            .filter_map(|(score, what, sign)| {
-                Some((*score, format!("{what} at {}", self.place_of(sign)?)))
-            })
-            .collect();
-        let of_name = if stem.contains("train") {
-            SCORE_OF_NAME
-        } else {
-            0
-        };
+        let found = SIGNS.iter().filter_map(|(score, what, sign)| {
+            Some((*score, format!("{what} at {}", self.place_of(sign)?)))
+        });
+        let found: Vec<(i32, String)> = found.collect();
+        let is_named = stem.contains("train");
+        let of_name = if is_named { SCORE_OF_NAME } else { 0 };
         let score = of_name + found.iter().map(|(score, _)| score).sum::<i32>();
         let (_, why) = found.into_iter().next()?;
         (score >= LOWEST_SCORE).then(|| FoundScript {

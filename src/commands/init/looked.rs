@@ -54,10 +54,8 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
         ));
     }
     let mut found = Overview::of(&texts, &seen);
-    let mut pythons = [".venv", "venv"]
-        .map(|at| folder.join(at).join("bin/python"))
-        .into_iter();
-    let python = pythons.find(|python| python.is_file());
+    let pythons = [".venv", "venv"].map(|at| folder.join(at).join("bin/python"));
+    let python = pythons.iter().find(|python| python.is_file());
     found.python = python.map(|python| python.display().to_string());
     (found, notes)
 }

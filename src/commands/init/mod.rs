@@ -29,24 +29,19 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
     let folder = written_spec::folder_of(&named);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if !folder.is_dir() {
-        return Err(
-            AppError::usage(format!("there is no folder {}", folder.display()))
-                .help("make the folder, or name a file in another one"),
-        );
+        let what = format!("there is no folder {}", folder.display());
+        return Err(AppError::usage(what).help("make the folder, or name a file in another one"));
     }
     let root = checkout_of(file)?;
     files::check_target(file, &root)?;
     let (text, from) = match &arguments.from_job {
         None => of_checkout(&folder),
         Some(name) => {
-            let region = arguments
-                .region
-                .clone()
-                .or_else(environment_region)
-                .ok_or_else(|| {
-                    AppError::usage("no region to look for the training job in")
-                        .help("name it with `--region us-east-1`, or set AWS_REGION")
-                })?;
+            let region = arguments.region.clone().or_else(environment_region);
+            let region = region.ok_or_else(|| {
+                AppError::usage("no region to look for the training job in")
+                    .help("name it with `--region us-east-1`, or set AWS_REGION")
+            })?;
             let text = from_job::describe_as_spec(name, &region).await?;
             (text, format!("the training job {name}"))
         }
@@ -55,16 +50,11 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         Some(named) => named.clone(),
         None => write_schema(file, &folder)?,
     };
-    let text = format!(
-        "# yaml-language-server: $schema={}\n{text}",
-        printable(&schema)
-    );
+    let schema = printable(&schema);
+    let text = format!("# yaml-language-server: $schema={schema}\n{text}");
     files::write_readable(file, text.as_bytes(), &root)?;
-    say(&format!(
-        "wrote {} from {}",
-        file.display(),
-        printable(&from)
-    ));
+    let (written, from) = (file.display(), printable(&from));
+    say(&format!("wrote {written} from {from}"));
     let named = match file.to_string_lossy().as_ref() {
         "canary-gate.yml" | ".github/canary-gate.yml" => String::new(),
         other => format!(" --spec {}", printable(other)),
@@ -95,10 +85,7 @@ fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
         |source| AppError::usage(format!("`{}` is not a path", file.display())).caused_by(source);
     let absolute = std::path::absolute(file).map_err(unknown)?;
     let is_checkout = |folder: &&Path| {
-        folder.join(".git").exists()
-            && folder
-                .canonicalize()
-                .is_ok_and(|resolved| resolved == **folder)
+        folder.join(".git").exists() && folder.canonicalize().ok().as_deref() == Some(*folder)
     };
     match absolute.ancestors().skip(1).find(is_checkout) {
         Some(root) => Ok(root.to_owned()),
@@ -111,14 +98,9 @@ fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
 fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
     let state = folder.join(STATE_FOLDER);
     files::make_state_folder(&state)?;
-    files::write_new(
-        &state.join(SCHEMA),
-        format!("{:#}\n", spec::json_schema()).as_bytes(),
-        folder,
-    )?;
-    let is_below = file
-        .parent()
-        .is_some_and(|beside| beside.ends_with(".github"));
+    let schema = format!("{:#}\n", spec::json_schema());
+    files::write_new(&state.join(SCHEMA), schema.as_bytes(), folder)?;
+    let is_below = (file.parent()).is_some_and(|beside| beside.ends_with(".github"));
     let up = if is_below { "../" } else { "" };
     Ok(format!("{up}{STATE_FOLDER}/{SCHEMA}"))
 }
