@@ -77,6 +77,11 @@ impl ListedCheck {
     fn run(&self) -> Option<(u64, u64)> {
         run_of(self.external_id.as_deref()?)
     }
+
+    fn has_failed(&self) -> bool {
+        let ended = self.conclusion.as_deref();
+        ended.is_some_and(|word| !["pending", "success"].contains(&word))
+    }
 }
 
 /// A run's number and its attempt's: the larger is the newer.
@@ -87,7 +92,7 @@ fn run_of(page: &str) -> Option<(u64, u64)> {
 }
 
 impl HeadCheck {
-    /// Makes the check stand so; false where that of a newer run is there, which stays. The title is one line of at most 140 characters,
+    /// Makes the check stand so; false where that of a newer run is there, or a failure of this one, which stays. The title is one line of at most 140 characters,
     /// the summary Markdown, and at most 50 annotations with a place stand there. The token needs `checks: write` or `statuses: write`.
     pub async fn write(
         &self,
@@ -108,7 +113,10 @@ impl HeadCheck {
         let mut listed = github.get_json::<ListedChecks>(&list).await?.check_runs;
         // Another's of this name, and a status of an older version of the gate.
         listed.retain(|one| one.name == self.name && one.run().is_some());
-        if listed.iter().any(|one| one.run() > ours) {
+        // Another step of this run may have failed under this name; that is not made good.
+        let is_good = matches!(state, CheckState::Running | CheckState::Success);
+        let stays = |one: &ListedCheck| is_good && one.run() == ours && one.has_failed();
+        if listed.iter().any(|one| one.run() > ours || stays(one)) {
             return Ok(false);
         }
         if self.kind == HeadCheckKind::Status {
