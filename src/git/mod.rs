@@ -134,6 +134,7 @@ impl GitCheckout {
     pub fn listed(&self) -> Result<ListedFiles, GitError> {
         let mut listed = ListedFiles::default();
         add_index(&self.root, Path::new(""), &mut listed)?;
+        own_files::remember_streams(&self.root);
         let own = own_files::list(&self.root).into_iter();
         let without_own = own.flat_map(|list| ["-X".into(), list.into_os_string()]);
         let arguments = "ls-files --others --exclude-standard --full-name -z".split(' ');

@@ -27,14 +27,11 @@ pub(crate) fn remember(root: &Path, file: &Path) {
 }
 
 /// Adds what standard output and standard error are written to, where this machine says which files these are.
-pub(crate) fn remember_streams(root: &Path) {
+pub(super) fn remember_streams(root: &Path) {
     let files = ["/proc/self/fd/1", "/proc/self/fd/2"].map(std::fs::read_link);
     // A pipe has a name that is no path.
-    for file in files
-        .into_iter()
-        .flatten()
-        .filter(|file| file.is_absolute())
-    {
+    let files = files.into_iter().flatten();
+    for file in files.filter(|file| file.is_absolute()) {
         remember(root, &file);
     }
 }
@@ -65,7 +62,8 @@ fn add(root: &Path, file: &Path) -> io::Result<()> {
     (&mut list).take(LARGEST).read_to_string(&mut known)?;
     match known.lines().any(|line| line == pattern) {
         true => Ok(()),
-        false => list.write_all(format!("{pattern}\n").as_bytes()),
+        // A folder that takes its place is somebody's code.
+        false => list.write_all(format!("{pattern}\n!{pattern}/\n").as_bytes()),
     }
 }
 

@@ -158,7 +158,6 @@ impl Project {
         let WrittenSpec { spec, file, folder } = written;
         let root = checkout.as_ref().map_or(&*folder, Checkout::root);
         let root = root.to_owned();
-        git::own_files::remember_streams(&root);
         let relative = |path: &Path| {
             let below = path.strip_prefix(&root).unwrap_or(Path::new(""));
             below.to_string_lossy().into_owned()
