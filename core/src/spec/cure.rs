@@ -1,11 +1,13 @@
 //! A **cure**: other words of a local job's `command`, which may mend the first error of its canaries and can be tried.
 
-/// The variable that names a channel's folder.
+/// The variable that names a channel's folder, with `_` for each sign that the name of a variable cannot have.
 pub fn channel_variable(channel: &str) -> String {
-    format!("SM_CHANNEL_{}", channel.to_uppercase().replace('-', "_"))
+    let sign = |c: char| !c.is_ascii_alphanumeric();
+    format!("SM_CHANNEL_{}", channel.to_uppercase().replace(sign, "_"))
 }
 
-/// Where a local canary finds the data of a channel, and SageMaker puts them; `data` is their path in the checkout.
+/// Where a local canary finds the data of a channel, and SageMaker puts them; `data` is their path in the checkout, which for a
+/// folder may end with `/`.
 pub fn channel_path(channel: &str, data: &str) -> String {
     in_channel(&format!("/opt/ml/input/data/{channel}"), data)
 }
@@ -28,11 +30,12 @@ pub fn link(channel: &str, place: &str) -> Option<String> {
     if place.is_empty() || place.starts_with(['-', '/']) || !place.chars().all(is_sign) {
         return None;
     }
+    let from = in_channel(&format!("${}", channel_variable(channel)), place);
+    let place = place.trim_end_matches('/');
     let made = match place.rsplit_once('/') {
         None | Some(("..", _)) => String::new(),
         Some((folder, _)) => format!("mkdir -p {folder} && "),
     };
-    let from = in_channel(&format!("${}", channel_variable(channel)), place);
     Some(format!("{made}ln -s \"{from}\" {place} && "))
 }
 

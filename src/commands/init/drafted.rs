@@ -146,7 +146,7 @@ fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
         None if overview.launches.iter().any(|place| path_of(place) == path) => {
             patterns.push(path.to_owned());
         }
-        // A new budget must not pay for every canary again. A change of the spec concerns its jobs in any case.
+        // The spec itself is never source; a document is no code.
         None => return "\"**\", \"!**/*.md\"".to_owned(),
     }
     let data = overview.data.iter().filter(|_| is_here).take(MOST_PATTERNS);
@@ -205,8 +205,9 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
     let up = if is_from_own { "../" } else { "" };
     let is_lost = script.channels.is_empty();
     let lost = (channels.iter()).filter(|channel| is_lost && channel.option.is_none());
-    let links = lost
-        .filter_map(|channel| cure::link(&channel.name, &format!("{up}{}", channel.data?.path)));
+    let links = lost.filter_map(|channel| {
+        cure::link(&channel.name, &format!("{up}{}", place_of(channel.data?)))
+    });
     if let Some(linked) = cure::behind(&links.collect::<String>(), &words) {
         words = linked;
         said += "; it reads no SM_CHANNEL_*, so the sample is linked to where the data lie";
@@ -219,11 +220,15 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
 fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
     let leads = channels.iter().filter_map(|channel| {
         let option = channel.option?;
-        let data = channel.data.map_or("", |data| &data.path);
-        let path = cure::channel_path(&channel.name, data);
+        let data = channel.data.map_or_else(String::new, place_of);
+        let path = cure::channel_path(&channel.name, &data);
         Some((option, path, "its channel, in place of what stands"))
     });
-    let numbers = script.options.iter();
+    let is_lead = |one: &FoundOption| {
+        let mut options = channels.iter().filter_map(|channel| channel.option);
+        options.any(|option| std::ptr::eq(option, one))
+    };
+    let numbers = script.options.iter().filter(|one| !is_lead(one));
     let numbers = numbers.filter_map(|one| Some((one, one.number()?.to_owned(), "the default")));
     let mut lines = String::new();
     for (option, value, what) in leads.chain(numbers) {
@@ -241,6 +246,12 @@ fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Str
             "      # Handed over as SageMaker does: --epochs 10. These are the script's defaults: keep those that matter.\n      hyperparameters:\n{lines}"
         ),
     }
+}
+
+/// The path of data, which ends with `/` where they are a folder: its name may be like a file's, as `train.parquet`.
+fn place_of(data: &FoundData) -> String {
+    let end = if data.is_file() { "" } else { "/" };
+    format!("{}{end}", data.path)
 }
 
 /// Less work in canaries, where their data is one file that no share is drawn of.
