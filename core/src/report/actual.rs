@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::document::{Cell, Table};
+use super::document::{Cell, Table, Title};
 use super::escape::for_terminal;
 use super::text::Prose;
 use super::{InstanceForecast, terminal};
@@ -70,7 +70,7 @@ impl ForecastAndActual<'_> {
             ])
         });
         let titles = ["", "Forecast", "Interval", "Actual", "Actual / forecast"];
-        Table::of(titles, rows)
+        Table::of(titles.map(Title::Words), rows)
     }
 
     /// In the unit of the metric's estimate. A peak is shown once, in bytes.

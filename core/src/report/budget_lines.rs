@@ -1,6 +1,7 @@
 //! A budget line beside its forecast; and all lines of a job, as sentences beside the table of a report and as a table of their own.
 
 use super::document::Table;
+use super::document::Title::{Numbers, Words};
 use super::{InstanceForecast, JobReport, words};
 use crate::forecast::Estimate;
 use crate::metric::{LineKind, Metric};
@@ -157,7 +158,13 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
 
 /// The budgets, line by line; of each job what fails the check first.
 pub(super) fn table(jobs: &[&JobReport]) -> Option<Table> {
-    let columns = ["Line", ">Limit", ">Forecast", ">Chance", "Outcome"];
+    let columns = [
+        Words("Line"),
+        Numbers("Limit"),
+        Numbers("Forecast"),
+        Numbers("Chance"),
+        Words("Outcome"),
+    ];
     Table::of_jobs(jobs, columns, budget_rows)
 }
 

@@ -2,6 +2,7 @@
 
 use super::JobReport;
 use super::document::Table;
+use super::document::Title::{Numbers, Words};
 use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity, grouped};
@@ -15,8 +16,20 @@ const STARTS_SHOWN: usize = 3;
 /// The canary runs, in the order of the plan; those of one size in one line.
 pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
     let columns = [
-        ">Runs", "Instance", ">Data", ">Work", ">Time", ">By law", ">Memory", ">CPU", ">GPU",
-        ">GPU mem", ">Step", "Start", ">Saved", "Outcome",
+        Numbers("Runs"),
+        Words("Instance"),
+        Numbers("Data"),
+        Numbers("Work"),
+        Numbers("Time"),
+        Numbers("By law"),
+        Numbers("Memory"),
+        Numbers("CPU"),
+        Numbers("GPU"),
+        Numbers("GPU mem"),
+        Numbers("Step"),
+        Words("Start"),
+        Numbers("Saved"),
+        Words("Outcome"),
     ];
     Table::of_jobs(jobs, columns, |job| {
         let lines = by_size(&job.measurements);

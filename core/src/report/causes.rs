@@ -1,6 +1,7 @@
 //! What a change is made of, in a sentence and as a table.
 
 use super::document::Table;
+use super::document::Title::{Numbers, Words};
 use super::words::{self, Quantity};
 use crate::drift::{Cause, CauseShare};
 use crate::forecast::Estimate;
@@ -96,7 +97,7 @@ pub(super) fn table(
         }),
     ];
     let whole = whole.into_iter().filter(|_| !causes.is_empty());
-    let columns = ["Cause", ">Time", ">Cost"];
+    let columns = [Words("Cause"), Numbers("Time"), Numbers("Cost")];
     Table::of_texts(&columns, causes.iter().map(of_cause).chain(whole))
 }
 

@@ -18,9 +18,6 @@ use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::units::Bytes;
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
-/// Beside what is known of memory without a forecast.
-const HIGHEST_CANARY: &str = "highest canary";
-
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
@@ -74,7 +71,7 @@ impl Column {
         let unit = metric.unit();
         let Some(estimate) = forecast.estimates[metric] else {
             let least = unit.figure(highest_canary(metric, forecast)?);
-            return Some((format!("≥ {least}"), Some(HIGHEST_CANARY.to_owned())));
+            return Some((format!("≥ {least}"), Some("highest canary".to_owned())));
         };
         let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
@@ -223,8 +220,11 @@ impl<'a> Comparison<'a> {
     /// What stands below the numbers of a column: `90% interval`; `None` where nothing does, or the figure says what.
     fn second_number(&self, column: Column) -> Option<Prose> {
         let levels = self.rows.iter().filter_map(|row| {
-            let (_, below) = column.figure(row.forecast)?;
-            below.filter(|below| below != HIGHEST_CANARY)?;
+            column.figure(row.forecast)?.1?;
+            // Without an estimate the figure says itself what stands below it.
+            if let Column::Metric(metric) = column {
+                row.forecast.estimates[metric]?;
+            }
             let time = row.forecast.estimates[Metric::Time]?;
             Some(words::cases_of_a_hundred(time.level))
         });

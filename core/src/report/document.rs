@@ -211,8 +211,12 @@ impl FoldKind {
     }
 }
 
-/// What the title of a column begins with whose cells are numbers.
-const OF_NUMBERS: char = '>';
+/// The title of a column of a table, by what its cells are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Title<'a> {
+    Words(&'a str),
+    Numbers(&'a str),
+}
 
 /// A table of texts and numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,12 +228,12 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn of<'a>(
-        titles: impl IntoIterator<Item = &'a str>,
+        titles: impl IntoIterator<Item = Title<'a>>,
         rows: impl IntoIterator<Item = Vec<Cell>>,
     ) -> Self {
-        let column = |title: &str| match title.strip_prefix(OF_NUMBERS) {
-            Some(title) => TableColumn::new(title, Align::Right),
-            None => TableColumn::new(title, Align::Left),
+        let column = |title: Title<'a>| match title {
+            Title::Words(title) => TableColumn::new(title, Align::Left),
+            Title::Numbers(title) => TableColumn::new(title, Align::Right),
         };
         let row = |cells| TableRow { cells, rank: 0 };
         Self {
@@ -240,7 +244,7 @@ impl Table {
 
     /// Of plain text, without the columns in which no row says anything; `None` without rows.
     pub(super) fn of_texts(
-        titles: &[&'static str],
+        titles: &[Title<'_>],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) -> Option<Self> {
         let mut rows: Vec<Vec<String>> = rows.into_iter().collect();
@@ -249,9 +253,9 @@ impl Table {
         let rows = rows.iter_mut().map(|row| {
             let cells = kept.iter().map(|&index| {
                 let text = std::mem::take(&mut row[index]);
-                Cell::from(match titles[index].starts_with(OF_NUMBERS) {
-                    false => Prose::literal(text),
-                    true => Prose::figure(text),
+                Cell::from(match titles[index] {
+                    Title::Words(_) => Prose::literal(text),
+                    Title::Numbers(_) => Prose::figure(text),
                 })
             });
             cells.collect()
@@ -263,7 +267,7 @@ impl Table {
     /// The rows of each job, under its name where there are several.
     pub(super) fn of_jobs<const COUNT: usize>(
         jobs: &[&JobReport],
-        titles: [&'static str; COUNT],
+        titles: [Title<'_>; COUNT],
         rows: impl Fn(&JobReport) -> Vec<[String; COUNT]>,
     ) -> Option<Self> {
         let rows = jobs.iter().flat_map(|job| {
@@ -271,7 +275,7 @@ impl Table {
             let rows = rows(job).into_iter();
             rows.map(move |row| [&[name.clone()][..], &row].concat())
         });
-        let titles: Vec<_> = ["Job"].into_iter().chain(titles).collect();
+        let titles: Vec<_> = [Title::Words("Job")].into_iter().chain(titles).collect();
         Self::of_texts(&titles, rows)
     }
 

@@ -67,7 +67,9 @@ pub use json::{
 };
 pub use length::render_within;
 pub use merge::{MergeError, merge};
-pub use status::{Ended, InProgress, Leftovers, ended, in_progress, status_line, unposted};
+pub use status::{
+    Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, status_line, unposted,
+};
 pub use text::DOCUMENTS;
 pub use versus_twin::{BreakEven, VersusTwin};
 

@@ -18,11 +18,18 @@ const JOBS_SHOWN: usize = 20;
 /// A run whose canaries are being measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InProgress {
-    /// The name and the instance of each, as written. May hold text of the pull request.
-    pub jobs: Vec<[String; 2]>,
+    pub jobs: Vec<JobInProgress>,
     /// What the canaries may cost together at most; absent where no price is known.
     pub worst_case_usd: Option<Usd>,
     pub stamp: ReportStamp,
+}
+
+/// A job that is being measured. May hold text of the pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobInProgress {
+    pub name: String,
+    /// As written.
+    pub instance: String,
 }
 
 /// A run that was stopped before it had a verdict.
@@ -50,11 +57,13 @@ pub enum Leftovers {
 pub fn in_progress(run: &InProgress) -> String {
     let what = match run.jobs.as_slice() {
         [] => Prose::own("measuring"),
-        [[job, _]] => Prose::fill("measuring {}", [Prose::name(job)]),
+        [job] => Prose::fill("measuring {}", [Prose::name(&job.name)]),
         jobs => Prose::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
     let shown = run.jobs.iter().take(JOBS_SHOWN);
-    let shown = shown.map(|job| Prose::fill("{} on {}", job.each_ref().map(Prose::name)));
+    let shown = shown.map(|JobInProgress { name, instance }| {
+        Prose::fill("{} on {}", [name, instance].map(Prose::name))
+    });
     let further = words::beyond(run.jobs.len(), JOBS_SHOWN);
     let further = further.map(|further| Prose::literal(format!("and {further} more")));
     let jobs = shown.chain(further).map(DocumentLine::more);
@@ -160,7 +169,10 @@ mod tests {
 
     fn run() -> InProgress {
         InProgress {
-            jobs: vec![["churn".to_owned(), "ml.m5.2xlarge".to_owned()]],
+            jobs: vec![JobInProgress {
+                name: "churn".to_owned(),
+                instance: "ml.m5.2xlarge".to_owned(),
+            }],
             worst_case_usd: Some(Usd(5.0)),
             stamp: ReportStamp {
                 subject: Some("canary-gate.yml".to_owned()),
@@ -231,7 +243,10 @@ mod tests {
     #[test]
     fn hostile_text_stays_in_its_place() {
         let mut hostile = run();
-        hostile.jobs[0] = [ATTACK, ATTACK].map(str::to_owned);
+        hostile.jobs[0] = JobInProgress {
+            name: ATTACK.to_owned(),
+            instance: ATTACK.to_owned(),
+        };
         hostile.stamp = ReportStamp {
             subject: Some(ATTACK.to_owned()),
             commit: Some(ATTACK.to_owned()),

@@ -3,7 +3,9 @@
 use comfy_table::{Attribute, Color, ContentArrangement};
 
 pub use super::document::ReportDepth;
-use super::document::{Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table};
+use super::document::{
+    Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, Title,
+};
 use super::escape::without_commands;
 use super::label::Label;
 use super::mark::{Mark, Tone};
@@ -221,7 +223,7 @@ pub fn records(
 ) -> String {
     let cell = |text| Cell::from(Prose::at_most(text, DETAIL_LIMIT));
     let rows = rows.map(|texts| texts.into_iter().map(cell).collect());
-    let mut table = Table::of(columns.iter().copied(), rows);
+    let mut table = Table::of(columns.iter().copied().map(Title::Words), rows);
     for (column, title) in table.columns.iter_mut().zip(columns) {
         column.weight = expendable.iter().position(|one| one == title);
     }

@@ -35,14 +35,16 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
         match read_line(json) {
             Ok(measurement) => measurements.push(measurement),
             // A single damaged line is not a truncated record but another kind of file.
-            Err((what, Some(is_cut)))
+            Err(BadLine::Damaged { what, is_cut })
                 if is_last && (index > 0 || is_cut && !text.ends_with('\n')) =>
             {
                 notes.push(format!(
                     "line {line}: the last line is damaged and left out; its writer was probably killed ({what})"
                 ));
             }
-            Err((what, _)) => problems.push(TableProblem::of(*line, None, what)),
+            Err(BadLine::Impossible(what) | BadLine::Damaged { what, .. }) => {
+                problems.push(TableProblem::of(*line, None, what));
+            }
         }
     }
     notes.extend(keep_each_once(&mut measurements));
@@ -76,9 +78,13 @@ pub fn to_json_line(measurement: &Measurement) -> String {
     visible_json(line)
 }
 
-/// Why a line is rejected; and, of one that is no measurement at all, whether its JSON ends early. Another version's and an
-/// impossible one are none such.
-type BadLine = (String, Option<bool>);
+/// Why a line is rejected.
+enum BadLine {
+    /// A measurement of a newer version, or one with an impossible value.
+    Impossible(String),
+    /// No measurement at all; where it is cut, its JSON ends early.
+    Damaged { what: String, is_cut: bool },
+}
 
 fn read_line(json: &str) -> Result<Measurement, BadLine> {
     match serde_json::from_str::<Measurement>(json) {
@@ -86,22 +92,24 @@ fn read_line(json: &str) -> Result<Measurement, BadLine> {
             let odd =
                 || sound::odd_value(&measurement).map(|(field, what)| format!("{field}: {what}"));
             match newer(measurement.schema_version).or_else(odd) {
-                Some(what) => Err((what, None)),
+                Some(what) => Err(BadLine::Impossible(what)),
                 None => Ok(measurement),
             }
         }
         Err(error) => Err(match version(json).and_then(newer) {
-            Some(what) => (what, None),
-            None if error.is_eof() => {
-                let what = "the line is cut short; expected one whole JSON object";
-                (what.to_owned(), Some(true))
-            }
+            Some(what) => BadLine::Impossible(what),
+            None if error.is_eof() => BadLine::Damaged {
+                what: "the line is cut short; expected one whole JSON object".to_owned(),
+                is_cut: true,
+            },
             // The line number is always 1; what is quoted is escaped.
             None => {
                 let shown: String = plain_words(&error).chars().take(160).collect();
                 let (what, at) = (shown.escape_debug(), error.column());
-                let what = format!("not a measurement: {what}, at character {at}");
-                (what, Some(false))
+                BadLine::Damaged {
+                    what: format!("not a measurement: {what}, at character {at}"),
+                    is_cut: false,
+                }
             }
         }),
     }

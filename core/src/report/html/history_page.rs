@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 
+use super::super::document::Title::{Numbers, Words};
 use super::super::document::{
     Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table,
 };
@@ -151,12 +152,12 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
 /// A row for each job; `None` without one.
 fn jobs(figures: &HistoryFigures) -> Option<Table> {
     let columns = [
-        "Job",
-        "Newest check",
-        ">Full run: cost",
-        ">Full run: time",
-        ">Baseline",
-        "Newest record",
+        Words("Job"),
+        Words("Newest check"),
+        Numbers("Full run: cost"),
+        Numbers("Full run: time"),
+        Numbers("Baseline"),
+        Words("Newest record"),
     ];
     let row = |(place, job): (usize, &JobFigures)| {
         let newest = job.newest();
@@ -284,7 +285,14 @@ fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
 
 /// A row for each of the newest months, and one for all; `None` without a month.
 fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
-    let columns = ["Month", ">Canaries", ">Time", ">Cost", ">Reused", ">Saved"];
+    let columns = [
+        Words("Month"),
+        Numbers("Canaries"),
+        Numbers("Time"),
+        Numbers("Cost"),
+        Numbers("Reused"),
+        Numbers("Saved"),
+    ];
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
     let all = (months.len() > 1).then(|| ("all".to_owned(), in_all(months)));

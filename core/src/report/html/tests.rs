@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use std::collections::HashSet;
 
-use super::super::document::{Block, Document, Fold, FoldKind, Table};
+use super::super::document::{Block, Document, Fold, FoldKind, Table, Title};
 use super::super::escape::{self, LINE_LIMIT};
 use super::super::label::Label;
 use super::super::mark::Mark;
@@ -70,7 +70,7 @@ fn page_of(words: &str) -> String {
     };
     let document = Document {
         headlines: vec![Headline::of(Mark::GOOD, Prose::literal(words))],
-        table: Some(Table::of([words], [])),
+        table: Some(Table::of([Title::Words(words)], [])),
         blocks: vec![Block::line(Label::MORE, Prose::sentence("x"))],
         folds: vec![fold],
         footer: Prose::figure(words),

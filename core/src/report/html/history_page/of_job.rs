@@ -1,5 +1,6 @@
 //! The section of one job on the page of a history.
 
+use super::super::super::document::Title::{Numbers, Words};
 use super::super::super::history_figures::{CheckFigures, FullRunFigures, SeriesSource};
 use super::super::super::over_time::OverTime;
 use super::{
@@ -106,7 +107,14 @@ fn about(job: &JobFigures) -> String {
 
 /// The newest first.
 fn newest_checks(job: &JobFigures) -> Table {
-    let columns = ["When (UTC)", "Verdict", ">Cost", ">Time", "Commit", "Run"];
+    let columns = [
+        Words("When (UTC)"),
+        Words("Verdict"),
+        Numbers("Cost"),
+        Numbers("Time"),
+        Words("Commit"),
+        Words("Run"),
+    ];
     let rows = job.checks.iter().rev().take(NEWEST_CHECKS).map(|check| {
         let drift = match (check.drifted, check.is_baseline) {
             (Some(true), true) => ", drift accepted",
