@@ -58,21 +58,30 @@ pub(super) async fn try_one(
         cured.training.local.command.clone_from(command);
         cured.canary.spend_limit = left(job.canary.spend_limit);
         let ended = match run(&cured, max_spend.map(left)).await {
-            Ok(again) if again.is_completed() => "completes with this line".to_owned(),
+            Ok(again) if again.is_completed() => Some("completes with this line".to_owned()),
             // The line mends another error than this one.
-            Ok(again) if again.outcome == measurement.outcome => String::new(),
+            Ok(again) if again.outcome == measurement.outcome => None,
             Ok(again) => {
                 let said = again.outcome.last_line().or(again.way_out.as_deref());
-                format!("fails with this line too: {}", said.unwrap_or_default())
+                let said = said.unwrap_or_default();
+                Some(format!("fails with this line too: {said}"))
             }
-            Err(error) => format!("could not be tried with this line: {}", error.in_a_line()),
+            Err(error) if matches!(error.code(), exit::INTERRUPTED | exit::TERMINATED) => {
+                print_prose(&text)?;
+                return Err(error);
+            }
+            Err(error) => {
+                let why = error.in_a_line();
+                Some(format!("could not be tried with this line: {why}"))
+            }
         };
-        let line = format!(
-            "\n  the canary {}\n    under `jobs.{name}.training`, in place of `command`:\n      command: {}\n",
-            printable(&ended),
-            yaml_text::list(command)
-        );
-        text.extend(Some(line).filter(|_| !ended.is_empty()));
+        text.extend(ended.map(|ended| {
+            format!(
+                "\n  the canary {}\n    under `jobs.{name}.training`, in place of `command`:\n      command: {}\n",
+                printable(&ended),
+                yaml_text::list(command)
+            )
+        }));
     }
     let ended = match code {
         0 => "the smallest canary completed",
