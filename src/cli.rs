@@ -272,7 +272,8 @@ pub struct CheckArguments {
     pub jobs: Vec<String>,
     /// Then run one canary, the smallest of the first job, and explain what fails; it costs at most what is said before.
     ///
-    /// The script gets `training.hyperparameters` as arguments, `--epochs 100`, and in the variables SM_HPS and SM_HP_EPOCHS.
+    /// On this machine a second canary tries another command where that may mend the first error. The script gets
+    /// `training.hyperparameters` as arguments, `--epochs 100`, and in the variables SM_HPS and SM_HP_EPOCHS.
     #[arg(long = "try", help_heading = CANARIES)]
     pub canary: bool,
     /// Hand this variable on to the training code; repeatable.

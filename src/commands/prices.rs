@@ -18,8 +18,13 @@ pub(crate) fn prices(PricesCommand::Update(arguments): &PricesCommand) -> Result
     let region = region.or_else(environment_region).unwrap_or_default();
     let is_of_region = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if region.is_empty() || !region.bytes().all(is_of_region) {
-        let what = format!("`{region}` is no region of AWS");
-        return Err(AppError::usage(what).help("name one with `--region us-east-1`"));
+        let what = match region.is_empty() {
+            true => "no AWS region is named".to_owned(),
+            false => format!("`{region}` is no region of AWS"),
+        };
+        return Err(AppError::usage(what).help(
+            "name one with `--region us-east-1`, write `region` into the spec, or set AWS_REGION",
+        ));
     }
     let place = price_file::beside(&file);
     let mut kept = price_file::read(&place).unwrap_or_else(|error| {

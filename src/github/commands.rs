@@ -51,7 +51,7 @@ impl Annotation {
         format!("::{level} {}::{}", properties.join(","), as_data(&message))
     }
 
-    /// The same in a check run, which has no place for one without; `None` then.
+    /// The annotation as a check run takes it; `None` without a place.
     pub(super) fn in_check_run(&self) -> Option<Value> {
         let (path, FilePosition { line, .. }) = self.place.as_ref()?;
         let [_, level] = self.level.words();

@@ -269,6 +269,7 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
 
 /// Takes the base's published prices in place of the change's, and says so where they differ.
 fn take_prices(project: &mut Project, of_base: Vec<BaseFile>, shown: &str) -> Option<String> {
+    let is_there = of_base.iter().any(|file| file.bytes.is_some());
     let read = of_base.into_iter().find_map(|file| file.bytes);
     let read = read.map(|bytes| PriceFile::parse(&String::from_utf8_lossy(&bytes?)));
     let problem = match &read {
@@ -278,7 +279,10 @@ fn take_prices(project: &mut Project, of_base: Vec<BaseFile>, shown: &str) -> Op
     let prices = read.and_then(Result::ok).unwrap_or_default();
     let own = std::mem::replace(&mut project.price_file, prices);
     let differs = own != project.price_file || !problem.is_empty();
-    differs.then(|| format!("{PRICE_FILE} is not as on {shown}{problem}, whose prices count."))
+    differs.then(|| match is_there {
+        true => format!("{PRICE_FILE} is not as on {shown}{problem}, whose prices count."),
+        false => format!("{PRICE_FILE} is not on {shown}: its prices count when merged."),
+    })
 }
 
 /// That the recording is another than the base's: what is replayed is the change's own word. `None` where it is the same, or cannot be

@@ -74,7 +74,7 @@ pub(super) fn where_memory_fits(
                 if allowed.0 < 1.0 {
                     "over the budget"
                 } else {
-                    "to run out"
+                    "to run out of memory"
                 }
             ))
         }

@@ -49,7 +49,7 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
             let (limit, raise) = match run.time().zip(max_runtime).is_some_and(is_shorter) {
                 true => (
                     ", as long as what was left of the spend limit paid for",
-                    "--max-spend, or canary.spend_limit of a job that the base has",
+                    "canary.spend_limit or --max-spend (of a job that the base lacks, --max-spend alone)",
                 ),
                 false => ("", "canary.max_runtime"),
             };

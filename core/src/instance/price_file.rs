@@ -41,7 +41,7 @@ impl PriceFile {
     ///
     /// # Errors
     ///
-    /// Why it is none; quotes the text.
+    /// The reason why the text is not such a file; it may quote the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut all = file.0.values().flat_map(|of| &of.usd_per_hour);
@@ -51,7 +51,7 @@ impl PriceFile {
         }
     }
 
-    /// Its text.
+    /// The file's JSON, as [`Self::parse`] reads it.
     pub fn text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         text.expect("dates, names and numbers are JSON") + "\n"

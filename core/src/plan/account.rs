@@ -39,7 +39,7 @@ impl Limit {
     }
 
     /// What somebody who wants more canaries raises.
-    pub fn cure(self) -> &'static str {
+    pub fn raised(self) -> &'static str {
         match self {
             Self::NewJob => "--max-spend (or merge the spec first)",
             _ => self.name(),

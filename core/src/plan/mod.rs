@@ -379,11 +379,11 @@ fn too_expensive(job: &Job, worst: Usd, limit: Usd) -> PlanError {
     let (whose, raised) = match limit < spend_limit {
         true => (
             format!("the {} that are left of --max-spend", limit.exact()),
-            Limit::Run.cure(),
+            Limit::Run.raised(),
         ),
         false => (
             format!("the spend limit of {spend_limit}"),
-            Limit::of(job).cure(),
+            Limit::of(job).raised(),
         ),
     };
     let why = format!("the canaries may cost up to {worst}, above {whose}");

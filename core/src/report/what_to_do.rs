@@ -25,7 +25,7 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         Verdict::AtRisk => Prose::sentence(match report.exit_code {
             0 => "Nothing has to be done; with `strict` a risk would fail the check.",
             exit::AT_RISK => {
-                "Bring it further below its limit: with `strict` a risk fails the check."
+                "Make the full run take less, or raise the limit: with `strict` a risk fails the check."
             }
             _ => return None,
         }),

@@ -127,7 +127,8 @@ pub fn shown_verdict(verdict: Verdict, forecast: Option<&InstanceForecast>) -> V
     }
 }
 
-/// Whether the check is green in spite of a verdict that a reader doubts at, where that alone decides: ` (the check passes)`.
+/// Whether the check passes or fails, after a verdict that leaves that open: ` (the check passes)`; empty where other jobs
+/// decide too.
 pub fn outcome_of_check(report: &Report, shown: Verdict) -> &'static str {
     match (report.exit_code, shown) {
         (0, Verdict::Exceeded | Verdict::Unknown | Verdict::AtRisk) => " (the check passes)",

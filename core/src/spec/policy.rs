@@ -193,7 +193,7 @@ fn cap_spend(job: &mut Job, cap: Usd) -> String {
     if asked > cap {
         (job.canary.spend_limit, job.is_capped) = (cap, true);
         rather = format!(
-            ", not the {} that it asks for: raise --max-spend, or merge the spec first",
+            ", not the {} that it asks for: raise `max-spend`, or merge the spec first",
             asked.exact()
         );
     }

@@ -136,7 +136,7 @@ impl<'a> JobSession<'a> {
         let region = self.backend.aws().region;
         if !price::is_listed(&region) {
             self.note(format!(
-                "the price list has no prices in US dollars for {region}, so those of {PRICE_FILE} or the built-in prices are used; else write them under `prices`"
+                "the price list has no prices in US dollars for {region}, so those of {PRICE_FILE} or the built-in prices are used; `prices` in the spec wins over both"
             ));
             return BTreeMap::new();
         }

@@ -10,7 +10,7 @@ use crate::workspace::project::Project;
 /// GitHub shows at most ten annotations of a level for a step.
 const MOST: usize = 10;
 
-/// All of them, worst first.
+/// The annotations of a report, worst first; of a spec that cannot be read, its problems.
 pub(super) fn of(
     report: &Report,
     project: Option<&Project>,

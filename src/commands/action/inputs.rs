@@ -141,15 +141,15 @@ impl Inputs {
     }
 }
 
-/// Names a flag of the command line as the input that does the same, in what the gate advises. What others said stays as it is.
+/// Names a flag of the command line as the input that does the same, in advice and help, which quote nobody.
 pub(super) fn name_in(report: &mut Report) {
     let flag = "`?--(max-spend-per-pull-request|max-spend|fresh|strict|on-inconclusive)`?";
     let flag = Regex::new(flag).expect("a constant");
     let of_jobs = report.jobs.iter_mut().flat_map(|job| {
         let rows = job.forecasts.iter_mut();
         let rows = rows.filter_map(|row| row.not_measured.as_mut());
-        let texts = job.advice.iter_mut().chain(&mut job.policy.notes);
-        texts.chain(rows).chain(&mut job.reason.advice)
+        let texts = job.advice.iter_mut().chain(rows);
+        texts.chain(&mut job.reason.advice)
     });
     let helps = report
         .failures

@@ -19,7 +19,9 @@ use crate::github::publication::{
 use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::report::template::Template;
-use crate::report::{self, Ended, InProgress, Leftovers, ReportStamp, markdown, terminal};
+use crate::report::{
+    self, Ended, InProgress, JobInProgress, Leftovers, ReportStamp, markdown, terminal,
+};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
@@ -161,7 +163,7 @@ impl Publisher {
             Ok(true) => return true,
             Ok(false) => {
                 say(
-                    "note: the check of this commit is that of a newer run, so it is left unchanged",
+                    "note: the check of this commit is that of a newer run, or a failure of this one, so it is left unchanged",
                 );
                 return true;
             }
@@ -234,7 +236,10 @@ impl Publisher {
         let body = report::in_progress(&InProgress {
             jobs: affected
                 .iter()
-                .map(|one| [one.job.name.clone(), one.job.instance.to_string()])
+                .map(|one| JobInProgress {
+                    name: one.job.name.clone(),
+                    instance: one.job.instance.to_string(),
+                })
                 .collect(),
             worst_case_usd: worst_case(request, project, affected),
             stamp: self.stamp.clone(),

@@ -73,9 +73,9 @@ pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>
         let found = found(word, &folder, &path);
         if let Some(place) = (found.as_ref()).filter(|place| is_of_source && !is_copied(place)) {
             let why = format!(
-                "no canary gets a copy of {word}, since git ignores it or `paths` leaves it out"
+                "no canary gets a copy of `{word}`, since git ignores it or `paths` leaves it out"
             );
-            let help = format!("write {} for it in `training.command`", place.display());
+            let help = format!("write `{}` for it in `training.command`", place.display());
             return CheckedThing::missing("program", why, help);
         }
         if let Some(place) = found {

@@ -315,7 +315,7 @@ impl ConfigurationDesign<'_> {
             }
             _ => whole.to_string(),
         };
-        let (limit, cure) = (limit.name(), limit.cure());
+        let (limit, raised) = (limit.name(), limit.raised());
         let why = match done {
             StopReason::Reached(Reached::Decided) => {
                 "No more canaries were run: the budget is decided as far as canaries can."
@@ -355,7 +355,7 @@ impl ConfigurationDesign<'_> {
         let reason = Reason::new(why);
         match done {
             StopReason::TooExpensive => {
-                reason.advising(format!("raise {cure} or canary.max_runtime"))
+                reason.advising(format!("raise {raised} or canary.max_runtime"))
             }
             _ => reason,
         }

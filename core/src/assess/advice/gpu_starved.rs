@@ -2,6 +2,7 @@
 
 use super::cost;
 use crate::forecast::scale_out::Measured;
+use crate::grammar;
 use crate::metric::Metric;
 use crate::units::Seconds;
 
@@ -17,12 +18,13 @@ pub(super) fn advice(measured: &Measured) -> Option<String> {
     let gpu = median(Metric::GpuUtilization).filter(|gpu| WAITING.contains(gpu) && cpu > BUSY)?;
     // The training process and the machine itself take two.
     let workers = measured.capacity()?.vcpus.saturating_sub(2).max(1);
+    let workers = grammar::count(usize::try_from(workers).unwrap_or(usize::MAX), "worker");
     let (kind, count) = measured.instance().members()[0];
     let (time, by_gpu) = (Seconds(time), Seconds(time * gpu / 100.0));
     let most = measured.offer.cost(Seconds(3600.0 * (100.0 / gpu - 1.0)));
     let most = most.filter(|_| !kind.is_local()).map(|most| format!(" Or machines without a GPU prepare the data beside it, which saves money while they cost less than {most} an hour: `alternatives: [{{groups: {{data: 1x ml.c5.4xlarge, gpu: {count}x {kind}}}}}]`."));
     Some(format!(
-        "Advice: the GPUs are busy {gpu:.0}% of the time and the processors {cpu:.0}%, so the GPUs wait for data. If the GPUs were the limit, the full run would take {by_gpu}{} of its {time}. A loader has room for {workers} workers on each machine.{}",
+        "Advice: the GPUs are busy {gpu:.0}% of the time and the processors {cpu:.0}%, so the GPUs wait for data. If the GPUs were the limit, the full run would take {by_gpu}{} of its {time}. A loader has room for {workers} on each machine.{}",
         cost(measured, by_gpu),
         most.unwrap_or_default(),
     ))
