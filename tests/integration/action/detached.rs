@@ -30,7 +30,7 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     assert_eq!(aws.in_progress().len(), 3);
     assert_eq!(check(&workflow)["status"], "in_progress");
 
-    let workflow = command(workflow, "collect");
+    let mut workflow = command(workflow, "collect");
     let early = workflow
         .run_with(|command| aws.reach(command))
         .ended_with(14);
@@ -42,6 +42,8 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     assert_eq!(aws.in_progress().len(), 3);
 
     aws.finish_jobs();
+    // Collected again by a later run: of the same one a failure would stay.
+    workflow.later();
     let collected = workflow
         .run_with(|command| aws.reach(command))
         .ended_with(0);
@@ -49,8 +51,9 @@ fn a_pull_request_is_checked_in_two_short_jobs() {
     assert!(collected.output("canary-cost").parse::<f64>().unwrap() > 0.0);
     let comment = workflow.comment();
     assert!(comment.contains("✅ `churn` within budget"), "{comment}");
-    assert_eq!(check(&workflow)["conclusion"], "success");
-    assert_eq!(workflow.github.check_runs().len(), 1);
+    for check in workflow.github.check_runs() {
+        assert_eq!(check.said["conclusion"], "success");
+    }
     assert_eq!(aws.jobs().len(), 3);
 }
 
