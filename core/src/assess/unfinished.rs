@@ -97,7 +97,7 @@ mod tests {
         }
         assert_eq!(
             said(Some(Seconds(1800.0))),
-            "the 1% canary was stopped after 10m, its time limit, as long as what was left of the spend limit paid for; raise --max-spend, or canary.spend_limit of a job that the base has, or write smaller canary.fractions"
+            "the 1% canary was stopped after 10m, its time limit, as long as what was left of the spend limit paid for; raise canary.spend_limit or --max-spend (of a job that the base lacks, --max-spend alone), or write smaller canary.fractions"
         );
     }
 }

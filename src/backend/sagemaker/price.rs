@@ -183,7 +183,7 @@ struct HighestPrice(Option<f64>);
 impl Product {
     /// Region and type, where it is of training.
     fn training(&self) -> Option<(&str, &str)> {
-        fn agreed<'a>(names: [&'a Option<String>; 2]) -> Option<&'a str> {
+        fn agreed(names: [&Option<String>; 2]) -> Option<&str> {
             let mut values = names.into_iter().flatten();
             let first = values.next()?;
             values.all(|value| value == first).then_some(first.as_str())
