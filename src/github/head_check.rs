@@ -21,7 +21,8 @@ pub struct HeadCheck {
     pub sha: String,
     pub name: String,
     pub kind: HeadCheckKind,
-    /// The page of the run's attempt, which says how new the check is: `https://…/actions/runs/4821/attempts/1`.
+    /// The page of the run's attempt, which says how new the check is, and the branch that the head is to be merged into:
+    /// `https://…/actions/runs/4821/attempts/1#main`.
     pub page: String,
 }
 
@@ -86,14 +87,27 @@ impl ListedCheck {
 
 /// A run's number and its attempt's: the larger is the newer.
 fn run_of(page: &str) -> Option<(u64, u64)> {
+    let (page, _) = page.split_once('#').unwrap_or((page, ""));
     let (_, numbers) = page.rsplit_once("/runs/")?;
     let (run, attempt) = numbers.split_once("/attempts/")?;
     Some((run.parse().ok()?, attempt.parse().ok()?))
 }
 
+/// The branch that a page names.
+fn branch_of(page: &str) -> Option<&str> {
+    page.split_once('#').map(|(_, branch)| branch)
+}
+
 impl HeadCheck {
-    /// Makes the check stand so; false where that of a newer run is there, or a failure of this one, which stays. The title is one line of at most 140 characters,
-    /// the summary Markdown, and at most 50 annotations with a place stand there. The token needs `checks: write` or `statuses: write`.
+    /// The page of an attempt at a run, for a head that is to be merged into a branch; `None` where it is in no pull request.
+    pub fn page_of(run_url: &str, attempt: u32, branch: Option<&str>) -> String {
+        let branch = branch.map_or(String::new(), |branch| format!("#{}", encoded(branch)));
+        format!("{run_url}/attempts/{attempt}{branch}")
+    }
+
+    /// Writes the check. Returns false where it left what is there: the check of a newer run, or a failure of this one. The title is
+    /// one line of at most 140 characters, the summary is Markdown, and at most 50 annotations may have a place. The token needs
+    /// `checks: write` or `statuses: write`.
     pub async fn write(
         &self,
         github: &Github,
@@ -111,8 +125,11 @@ impl HeadCheck {
         };
         let list = format!("commits/{sha}/{list}&per_page=100");
         let mut listed = github.get_json::<ListedChecks>(&list).await?.check_runs;
-        // Another's of this name, and a status of an older version of the gate.
-        listed.retain(|one| one.name == self.name && one.run().is_some());
+        // Another's of this name, a status of an older version of the gate, and what another pull request of this head found.
+        let branch = branch_of(&self.page);
+        let is_of_branch =
+            |one: &ListedCheck| one.external_id.as_deref().and_then(branch_of) == branch;
+        listed.retain(|one| one.name == self.name && one.run().is_some() && is_of_branch(one));
         // Another step of this run may have failed under this name; that is not made good.
         let is_good = matches!(state, CheckState::Running | CheckState::Success);
         let stays = |one: &ListedCheck| is_good && one.run() == ours && one.has_failed();

@@ -209,7 +209,7 @@ async fn prepare<'a>(
     let is_head = trigger.refuse_another_commit(&github, commit).await;
     if let Some(one) = trigger.pull_request().filter(|_| is_head.is_ok()) {
         publisher.head = Some(one.clone());
-        publisher.check_on(inputs, &one.head.sha);
+        publisher.check_on(inputs, &trigger, &one.head.sha);
     }
     let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
     is_head?;

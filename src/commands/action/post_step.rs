@@ -177,8 +177,10 @@ async fn finish(
     };
     if let Some(check) = &begun.check {
         let written = check.write(&github, CheckState::Cancelled, (how, &body), &[]);
-        let written = written.await.map_err(AppError::from);
-        written.map_err(|error| error.during("finishing the check of the commit"))?;
+        if let Err(error) = written.await {
+            let error = AppError::from(error).during("finishing the check of the commit");
+            say(error.render(false).trim_end());
+        }
     }
     finished.map_err(|error| AppError::from(error).during("finishing the comment"))
 }

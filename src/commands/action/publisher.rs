@@ -28,7 +28,7 @@ use crate::verdict::Verdict;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
 
-use super::inputs::{self, CommentPolicy, Inputs, Upkeep};
+use super::inputs::{self, ActionCommand, CommentPolicy, Inputs, Upkeep};
 use super::post_step::{self, BegunStep};
 use super::trigger::Trigger;
 use super::{annotations, post, step_files};
@@ -111,9 +111,10 @@ impl Publisher {
     pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
         self.github = Some(github.clone());
         self.only_reads = trigger.is_from_fork(&self.environment.repository);
-        // A fork that nobody asked to run is not judged, and its token can only read.
-        if let Some(sha) = trigger.head().filter(|_| !self.only_reads) {
-            self.check_on(inputs, sha);
+        // A fork that nobody asked to run is not judged, and its token can only read; nor does a sweep judge.
+        let is_judged = !self.only_reads && inputs.command != ActionCommand::Sweep;
+        if let Some(sha) = trigger.head().filter(|_| is_judged) {
+            self.check_on(inputs, trigger, sha);
         }
         let older = match inputs.comment {
             CommentPolicy::New => OlderComments::Hide,
@@ -131,7 +132,7 @@ impl Publisher {
     }
 
     /// The check goes to this commit, if one is wanted.
-    pub(super) fn check_on(&mut self, inputs: &Inputs, sha: &str) {
+    pub(super) fn check_on(&mut self, inputs: &Inputs, trigger: &Trigger, sha: &str) {
         let is_only = inputs.spec.is_none() && inputs.jobs.is_empty();
         let subject = &self.subject;
         let (kind, name) = match (&inputs.commit_status, inputs.check_run) {
@@ -140,12 +141,13 @@ impl Publisher {
             (None, Upkeep::Update) => (HeadCheckKind::CheckRun, format!("canary-gate ({subject})")),
             (None, Upkeep::Off) => return,
         };
-        let attempt = self.environment.run_attempt;
+        let (run, attempt) = (self.environment.run_url(), self.environment.run_attempt);
+        let branch = trigger.pull_request().map(|one| &*one.base.branch);
         self.check = Some(HeadCheck {
             sha: sha.to_owned(),
             name,
             kind,
-            page: format!("{}/attempts/{attempt}", self.environment.run_url()),
+            page: HeadCheck::page_of(&run, attempt, branch),
         });
     }
 
@@ -165,6 +167,8 @@ impl Publisher {
                 say(
                     "note: the check of this commit is that of a newer run, or a failure of this one, so it is left unchanged",
                 );
+                // What is not written there has no lines there.
+                self.check.take_if(|_| state != CheckState::Running);
                 return true;
             }
             Err(error) => error,
@@ -179,7 +183,11 @@ impl Publisher {
             )),
             false => self.warn("the check of this commit could not be written", &why),
         }
-        self.check.take_if(|_| is_forbidden);
+        if is_forbidden {
+            self.check = None;
+            // Nor can the post step write it.
+            step_files::write_state(&self.environment, post_step::CHECKED, "true");
+        }
         false
     }
 
