@@ -20,7 +20,7 @@ pub fn advice(skip_below: Seconds, report: &JobReport) -> Option<String> {
     ))
 }
 
-/// A warning that the canaries on `instance` which were run now took more than their share, as the fewest of a forecast may.
+/// A warning that the canaries of this check on the job's own machines took more than their share, as the fewest of a forecast may.
 pub fn beyond_the_share(max_share: Percent, report: &JobReport) -> Option<String> {
     let full_run = report.forecasts.first()?.estimates[Metric::Time]?.point;
     let is_own = |run: &&Measurement| run.reused.is_none() && run.is_on(&report.instance);

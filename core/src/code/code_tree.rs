@@ -75,8 +75,11 @@ impl CodeSelection {
     ///
     /// `!` leaves a file out only where every spec does: otherwise a change could hide its own code and be taken for an earlier one.
     fn takes(&self, path: &Path, in_one: bool) -> bool {
+        if path == self.spec {
+            return false;
+        }
         let mut is_left_out = true;
-        for globs in self.globs.iter().filter(|_| path != self.spec) {
+        for globs in &self.globs {
             match globs.decide(path) {
                 Some(true) => return true,
                 Some(false) => {}

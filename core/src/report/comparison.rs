@@ -222,11 +222,12 @@ impl<'a> Comparison<'a> {
         let levels = self.rows.iter().filter_map(|row| {
             column.figure(row.forecast)?.1?;
             // Without an estimate the figure says itself what stands below it.
-            if let Column::Metric(metric) = column {
-                row.forecast.estimates[metric]?;
-            }
-            let time = row.forecast.estimates[Metric::Time]?;
-            Some(words::cases_of_a_hundred(time.level))
+            let metric = match column {
+                Column::Metric(metric) => metric,
+                _ => Metric::Time,
+            };
+            let estimate = row.forecast.estimates[metric]?;
+            Some(words::cases_of_a_hundred(estimate.level))
         });
         let levels = Vec::from_iter(levels.collect::<BTreeSet<String>>());
         Some(Prose::literal(match &levels[..] {

@@ -288,9 +288,10 @@ fn in_form(table: &Table, columns: &[usize], details: Details, style: TerminalSt
     let titles = columns.iter().map(|index| {
         let mut heading = table.columns[*index].heading();
         // The first column says it of all: there is no room for more.
-        heading.detail = heading
-            .detail
-            .filter(|_| !std::mem::replace(&mut is_said, true));
+        match is_said {
+            true => heading.detail = None,
+            false => is_said = heading.detail.is_some(),
+        }
         cell(&heading, details).add_attribute(Attribute::Dim)
     });
     shown.set_header(titles);

@@ -16,6 +16,8 @@ pub const DOCUMENTS: &str = concat!(
 
 /// Of each part of the last line, which overlaps itself on GitHub where it needs a second one.
 const SHORT_LIMIT: usize = 30;
+/// Of a sentence; further addresses stay text.
+const MOST_LINKS: usize = 3;
 
 /// Of a commit's id.
 const COMMIT_DIGITS: usize = 7;
@@ -161,7 +163,8 @@ impl Prose {
     /// A sentence of this program, in which backticks set code and the address of one of our documents is a link.
     pub(super) fn sentence(text: impl Into<String>) -> Self {
         let text = text.into();
-        let mut pieces = text.split(DOCUMENTS);
+        // Each piece has a limit of its own, so their number has one too.
+        let mut pieces = text.splitn(MOST_LINKS + 1, DOCUMENTS);
         let own = |piece: &str| TextSpan::Sentence(Outside::new(piece, LINE_LIMIT));
         let mut spans = vec![own(pieces.next().unwrap_or_default())];
         for piece in pieces {

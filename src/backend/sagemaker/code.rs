@@ -176,8 +176,7 @@ fn fit_program(job: &Job, program: &Path) -> Result<Vec<u8>, String> {
     let bytes = fs::read(program).map_err(unread)?;
     // One program is for the machines of all groups, as one image is.
     let mut kinds = job.instance.members().into_iter();
-    let checked = kinds.try_for_each(|(kind, _)| program::check_program(&bytes, kind));
-    checked.map_err(|unfit| unfit.to_string())?;
+    kinds.try_for_each(|(kind, _)| program::check_program(&bytes, kind))?;
     Ok(bytes)
 }
 

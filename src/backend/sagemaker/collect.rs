@@ -156,7 +156,7 @@ impl ReadyJob<'_> {
                 notes.push(note.clone());
             }
         }
-        let refused = arrived.refused.iter();
+        let refused = arrived.refused.iter().rev();
         notes.extend(refused.map(|(what, error)| format!("{what} could not be read: {error}")));
         if usage.is_empty() {
             notes.push("no metric of this canary arrived in time".to_owned());

@@ -178,10 +178,10 @@ impl JobSession<'_> {
     }
 }
 
-/// That a quota, which is so, has no room for a canary.
-pub(super) fn too_small(quota: &str, is: &str, instance: &InstanceConfiguration) -> OutsideError {
+/// The error for a quota without room for a canary. `room` says how large it is, and what needs more: `4, 4 in use, 1 more asked for`.
+pub(super) fn too_small(quota: &str, room: &str, instance: &InstanceConfiguration) -> OutsideError {
     OutsideError::transient(
-        format!("no quota for a canary on {instance}: `{quota}` is {is}"),
+        format!("no quota for a canary on {instance}: `{quota}` is {room}"),
         format!(
             "ask for more of `{quota}` in Service Quotas (service Amazon SageMaker), or choose another instance"
         ),

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::checked_thing::CheckedThing;
+use crate::code::without_dots;
 use crate::console::AppError;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -64,7 +65,7 @@ pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>
     let launcher = launcher.map(|launcher| launcher.program());
     let of_command = started(&job.training.local.command).into_iter();
     let code = project.code()?.of_jobs.get(&job.name);
-    let is_copied = |place: &Path| match (place.strip_prefix(&project.root), code) {
+    let is_copied = |place: &Path| match (without_dots(place).strip_prefix(&project.root), code) {
         (Ok(below), Some(code)) => code.files().iter().any(|file| file.path == below),
         _ => true,
     };

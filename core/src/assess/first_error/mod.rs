@@ -63,7 +63,7 @@ pub fn explain(canary: &FailedCanary<'_>) -> Explained {
     Explained {
         way_out,
         cure: cure.flatten(),
-        outcome: match is_looked_at && failure.errors.are_about_gpu_memory() {
+        outcome: match is_looked_at && failure.is_of_gpu_memory() {
             true => Outcome::OutOfMemory {
                 of: MemoryOf::Gpu,
                 last_line,
@@ -273,7 +273,7 @@ fn program_missing(failure: &FirstError<'_>) -> Option<WayOut> {
 /// Memory of the GPU, not of the machine.
 fn gpu_memory(failure: &FirstError<'_>) -> Option<WayOut> {
     let said = "the memory of the GPU ran out, not that of the machine: take smaller batches or an instance whose GPUs have more memory";
-    (failure.errors.are_about_gpu_memory()).then(|| WayOut::said(said))
+    failure.is_of_gpu_memory().then(|| WayOut::said(said))
 }
 
 /// SIGKILL, by somebody who gave no reason.
@@ -304,6 +304,11 @@ fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
 }
 
 impl FirstError<'_> {
+    /// A script that completed has coped with what it printed.
+    fn is_of_gpu_memory(&self) -> bool {
+        *self.canary.outcome != Outcome::Completed && self.errors.are_about_gpu_memory()
+    }
+
     fn is_local(&self) -> bool {
         self.canary.run.instance.is_local()
     }

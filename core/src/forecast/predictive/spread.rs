@@ -59,6 +59,7 @@ impl Spread {
         if self.degrees_of_freedom >= NORMAL_FROM {
             return self.scale * Normal::standard().inverse_cdf(p);
         }
+        // One Newton step on the tail corrects statrs's quantile, which is off by 2e-6 for 100,000 degrees of freedom.
         let (student, tail) = (self.student(), p.min(1.0 - p));
         let rough = student.inverse_cdf(tail).abs();
         let distance = rough + (student.sf(rough) - tail) / student.pdf(rough);

@@ -2,24 +2,9 @@
 
 use crate::instance::InstanceType;
 
-/// Why a program may not be sent into a container.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::backend) enum Unfit {
-    #[error(
-        "this program is not a 64-bit Linux program; name a release for Linux in CANARY_GATE_PROBE"
-    )]
-    NotElf,
-    #[error(
-        "this program is linked to libraries that an image may lack; use a release, which is static, or name one in CANARY_GATE_PROBE"
-    )]
-    NotStatic,
-    #[error("this program is for {own} machines, and {instance_type} is another kind ({needed})")]
-    WrongMachine {
-        own: &'static str,
-        needed: &'static str,
-        instance_type: String,
-    },
-}
+const NOT_ELF: &str =
+    "this program is not a 64-bit Linux program; name a release for Linux in CANARY_GATE_PROBE";
+const NOT_STATIC: &str = "this program is linked to libraries that an image may lack; use a release, which is static, or name one in CANARY_GATE_PROBE";
 
 const X86_64: (u16, &str) = (62, "x86-64");
 const AARCH64: (u16, &str) = (183, "ARM");
@@ -32,29 +17,27 @@ const AARCH64: (u16, &str) = (183, "ARM");
 pub(in crate::backend) fn check_program(
     bytes: &[u8],
     instance_type: &InstanceType,
-) -> Result<(), Unfit> {
+) -> Result<(), String> {
     /// Names the dynamic loader.
     const PT_INTERP: u64 = 3;
     const PROGRAM_HEADER_BYTES: u64 = 56;
     // 64 bits, little-endian.
-    if !bytes.starts_with(b"\x7fELF\x02\x01") {
-        return Err(Unfit::NotElf);
-    }
-    let field = |at, length| number(bytes, at, length).ok_or(Unfit::NotElf);
+    let magic = bytes.starts_with(b"\x7fELF\x02\x01").then_some(());
+    let field = |at, length| number(bytes, at, length).ok_or(NOT_ELF);
+    magic.ok_or(NOT_ELF)?;
     let (machine, table) = (field(18, 2)?, field(32, 8)?);
     let (size, count) = (field(54, 2)?, field(56, 2)?);
     if size < PROGRAM_HEADER_BYTES || count == 0 {
-        return Err(Unfit::NotElf);
+        return Err(NOT_ELF.to_owned());
     }
     for index in 0..count {
-        let at = table.checked_add(index * size).ok_or(Unfit::NotElf)?;
-        if field(at, 4)? == PT_INTERP {
-            return Err(Unfit::NotStatic);
+        if field(table.checked_add(index * size).ok_or(NOT_ELF)?, 4)? == PT_INTERP {
+            return Err(NOT_STATIC.to_owned());
         }
     }
     let mut known = [X86_64, AARCH64].into_iter();
     let own = known.find(|(code, _)| u64::from(*code) == machine);
-    let (_, own) = own.ok_or(Unfit::NotElf)?;
+    let (_, own) = own.ok_or(NOT_ELF)?;
     let (_, needed) = if instance_type.is_arm() {
         AARCH64
     } else {
@@ -62,11 +45,9 @@ pub(in crate::backend) fn check_program(
     };
     match own == needed {
         true => Ok(()),
-        false => Err(Unfit::WrongMachine {
-            own,
-            needed,
-            instance_type: instance_type.to_string(),
-        }),
+        false => Err(format!(
+            "this program is for {own} machines, and {instance_type} is another kind ({needed})"
+        )),
     }
 }
 
@@ -116,22 +97,25 @@ mod tests {
             "ml.p6e-gb200.36xlarge",
         ] {
             let error = check(&static_x86, kind).unwrap_err();
-            assert!(matches!(error, Unfit::WrongMachine { .. }), "{kind}");
+            assert!(error.ends_with("is another kind (ARM)"), "{error}");
             assert_eq!(check(&elf(183, &[1]), kind), Ok(()), "{kind}");
         }
         assert_eq!(
             check(&elf(62, &[1, 3, 2]), "ml.m5.xlarge"),
-            Err(Unfit::NotStatic)
+            Err(NOT_STATIC.to_owned())
         );
         for cut in 0..static_x86.len() - 56 {
             assert_eq!(
                 check(&static_x86[..cut], "ml.m5.xlarge"),
-                Err(Unfit::NotElf)
+                Err(NOT_ELF.to_owned())
             );
         }
-        assert_eq!(check(b"#!/bin/sh\n", "ml.m5.xlarge"), Err(Unfit::NotElf));
+        assert_eq!(
+            check(b"#!/bin/sh\n", "ml.m5.xlarge"),
+            Err(NOT_ELF.to_owned())
+        );
         let mut far = elf(62, &[1]);
         far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(check(&far, "ml.m5.xlarge"), Err(Unfit::NotElf));
+        assert_eq!(check(&far, "ml.m5.xlarge"), Err(NOT_ELF.to_owned()));
     }
 }
