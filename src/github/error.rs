@@ -143,7 +143,7 @@ impl GithubError {
                     true => "the conversation is locked: unlock it for the comment, or set the input `comment: off`".to_owned(),
                     false => format!(
                         "the job's token lacks `{needed}`; grant it, with what else the gate needs:\n\n{block}\n\nOn a pull request \
-                         from a fork, and from Dependabot, the token only reads; a rule of the organization refuses too."
+                         from a fork or from Dependabot the token cannot write; an organization's rule may refuse it too."
                     ),
                 },
             ),

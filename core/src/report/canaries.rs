@@ -190,7 +190,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
     }));
     let full = match jobs.len() {
         1 => "one full run",
-        _ => "one full run of each",
+        _ => "one full run of each job",
     };
     let full_usd: Option<Usd> = jobs.iter().map(|job| job.spend.full_run_usd).sum();
     if let Some((Usd(paid), Usd(full_usd))) = paid.zip(full_usd).filter(|(_, full)| full.0 > 0.0) {

@@ -203,7 +203,7 @@ impl FoldKind {
             Self::Drift => ("drift", "The drift: its causes, and every check"),
             Self::Agreement => (
                 "agreement",
-                "To agree to the overrun until a day: lines for the spec of the base",
+                "To accept the overrun until a date: lines for the spec on the base branch",
             ),
             Self::Remarks => ("remarks", "Job by job: why, and what to do"),
             Self::Rows => ("further-rows", "Further rows"),

@@ -162,7 +162,7 @@ pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
     let chance = drift.chance_over_limit.filter(|_| drift.drifted);
     let chance = chance.map(|chance| {
         let (chance, allowed) = (words::bare_chance(chance), allowed(drift));
-        format!("{chance} likely over the allowed {allowed}.")
+        format!("The rise is {chance} likely over the allowed {allowed}.")
     });
     let label = match causes.is_some() || drift.drifted && changed.is_some() {
         true => Label::WHY_CHANGED,

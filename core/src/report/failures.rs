@@ -22,12 +22,15 @@ pub(super) fn shown(report: &Report) -> impl Iterator<Item = &Failure> {
     report.failures.iter().take(SHOWN)
 }
 
-/// `could not check churn: the spec is invalid`
+/// `could not check churn (the check fails): the spec is invalid`
 pub(super) fn headline(failure: &Failure) -> Headline {
     let what = Prose::sentence(failure.what.as_str());
     let text = match &failure.job {
-        Some(job) => Prose::fill("could not check {}: {}", [Prose::name(job.as_str()), what]),
-        None => Prose::fill("could not check: {}", [what]),
+        Some(job) => Prose::fill(
+            "could not check {} (the check fails): {}",
+            [Prose::name(job.as_str()), what],
+        ),
+        None => Prose::fill("could not check (the check fails): {}", [what]),
     };
     Headline::of(Mark::BAD, text)
 }

@@ -280,7 +280,7 @@ mod tests {
         report.jobs.clear();
         let text = render_within(&report, 8000);
         assert!(
-            text.contains("\n\n### ❌ could not check `last`: no credentials"),
+            text.contains("\n\n### ❌ could not check `last` (the check fails): no credentials"),
             "{text}"
         );
         assert!(text.contains("**What to do.** Log in"), "{text}");

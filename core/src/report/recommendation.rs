@@ -11,7 +11,7 @@ use crate::verdict::{self, LimitNeeded, Recommendation, Verdict};
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
 
-/// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit may be 96%.`
+/// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit is raised to 96%.`
 pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     let recommendation = job.recommendation.as_ref()?;
     let (cheapest, fastest) = (&recommendation.cheapest, &recommendation.fastest);
@@ -95,7 +95,11 @@ fn figures(job: &JobReport, instance: &str, metrics: &[Metric]) -> Vec<String> {
 fn limit_needed(needed: &LimitNeeded) -> String {
     let limit = generous(needed.line, needed.bound, needed.limit);
     let limit = verdict::words::limit(needed.line, limit);
-    format!("{} limit may be {limit}", needed.line.words())
+    let moved = match needed.bound {
+        Bound::Max => "raised",
+        Bound::Min => "lowered",
+    };
+    format!("{} limit is {moved} to {limit}", needed.line.words())
 }
 
 /// A limit as people write it, and on the side where it is enough.

@@ -23,12 +23,15 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         Verdict::Failed => failed(job),
         Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
         Verdict::AtRisk => Prose::sentence(match report.exit_code {
-            0 => "Nothing has to be done; with `strict` a risk would fail the check.",
+            0 => "Nothing has to be done: `strict` is off, so a risk does not fail the check.",
             exit::AT_RISK => {
                 "Make the full run take less, or raise the limit: with `strict` a risk fails the check."
             }
             _ => return None,
         }),
+        _ if job.has_drifted() => Prose::sentence(
+            "Correct the cause, or accept the new level (`canary-gate drift --accept`, in the action `accept: true`), or allow more by `drift.max`.",
+        ),
         _ => return None,
     })
 }
@@ -53,7 +56,7 @@ fn over_budget(job: &JobReport) -> Prose {
     let agree = match overrides(job).is_empty() {
         true => Prose::default(),
         false => Prose::own(
-            ", or let the owners of the spec agree to more until a day, by an override in a pull request of its own",
+            ", or let the spec's owners accept more until a date, by an override in a pull request of its own",
         ),
     };
     let cheapest = job.recommendation.as_ref();
@@ -88,7 +91,7 @@ fn failed(job: &JobReport) -> Prose {
             "Correct the training code; the whole log is that of the training job {} in CloudWatch.",
             [Prose::name(name)],
         ),
-        None => Prose::own("Correct the training code; it fails on a sample of the data too."),
+        None => Prose::own("Correct the training code; it fails already on a sample of the data."),
     }
 }
 

@@ -89,7 +89,7 @@ pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) ->
     let base = breach.base.map(|base| format!(" ({})", amount(kind, base)));
     let base = base.unwrap_or_default();
     let change = match breach.counts_as {
-        Level::Warn => format!("does not {raise} it for certain"),
+        Level::Warn => format!("is not sure to {raise} it"),
         Level::Fail => format!("{raise}s it"),
     };
     format!("the base was {side} already{base} and this change {change}")
