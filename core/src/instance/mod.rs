@@ -101,11 +101,8 @@ pub struct InstanceGroup {
 /// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
 pub enum InstanceConfiguration {
-    /// `count` machines of one type; `count` is at least 1.
-    Homogeneous {
-        instance_type: InstanceType,
-        count: u32,
-    },
+    /// So many machines of one type, at least 1.
+    Homogeneous(InstanceType, u32),
     /// Named groups of different types; every group is billed for the whole job.
     Heterogeneous {
         groups: Vec<InstanceGroup>,
@@ -124,19 +121,13 @@ impl Default for InstanceConfiguration {
 impl InstanceConfiguration {
     /// One machine of a type.
     pub fn one(instance_type: InstanceType) -> Self {
-        Self::Homogeneous {
-            instance_type,
-            count: 1,
-        }
+        Self::Homogeneous(instance_type, 1)
     }
 
     /// Type and count of every group of machines.
     pub fn members(&self) -> Vec<(&InstanceType, u32)> {
         match self {
-            Self::Homogeneous {
-                instance_type,
-                count,
-            } => vec![(instance_type, *count)],
+            Self::Homogeneous(instance_type, count) => vec![(instance_type, *count)],
             Self::Heterogeneous { groups, .. } => groups
                 .iter()
                 .map(|group| (&group.instance_type, group.count))
@@ -193,7 +184,7 @@ impl InstanceConfiguration {
     /// The type, if all machines have the same.
     pub fn single_type(&self) -> Option<&InstanceType> {
         match self {
-            Self::Homogeneous { instance_type, .. } => Some(instance_type),
+            Self::Homogeneous(instance_type, _) => Some(instance_type),
             Self::Heterogeneous { .. } => None,
         }
     }
@@ -202,14 +193,8 @@ impl InstanceConfiguration {
 impl fmt::Display for InstanceConfiguration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Homogeneous {
-                instance_type,
-                count: 1,
-            } => write!(f, "{instance_type}"),
-            Self::Homogeneous {
-                instance_type,
-                count,
-            } => write!(f, "{count}x {instance_type}"),
+            Self::Homogeneous(instance_type, 1) => write!(f, "{instance_type}"),
+            Self::Homogeneous(instance_type, count) => write!(f, "{count}x {instance_type}"),
             Self::Heterogeneous { groups, .. } => {
                 for (index, group) in groups.iter().enumerate() {
                     let separator = if index == 0 { "" } else { " + " };
@@ -241,10 +226,7 @@ impl FromStr for InstanceConfiguration {
                 .map(|part| {
                     let (name, machines) = part.split_once(": ").ok_or_else(fail)?;
                     match machines.parse()? {
-                        Self::Homogeneous {
-                            instance_type,
-                            count,
-                        } => Ok(InstanceGroup {
+                        Self::Homogeneous(instance_type, count) => Ok(InstanceGroup {
                             name: name.to_owned(),
                             instance_type,
                             count,
@@ -263,10 +245,7 @@ impl FromStr for InstanceConfiguration {
         };
         let instance_type: InstanceType = kind.parse()?;
         match count.strip_suffix('x').and_then(|n| n.parse::<u32>().ok()) {
-            Some(count) if count > 0 => Ok(Self::Homogeneous {
-                instance_type,
-                count,
-            }),
+            Some(count) if count > 0 => Ok(Self::Homogeneous(instance_type, count)),
             _ => Err(InstanceError {
                 found: text.to_owned(),
                 suggestion: Some(format!("2x {instance_type}")),

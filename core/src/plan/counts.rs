@@ -16,11 +16,8 @@ pub const PART_OF_THE_SHARE: f64 = 0.5;
 /// The configuration with `count` of its machines.
 pub fn with_count(configuration: &InstanceConfiguration, count: u32) -> InstanceConfiguration {
     match configuration {
-        InstanceConfiguration::Homogeneous { instance_type, .. } => {
-            InstanceConfiguration::Homogeneous {
-                instance_type: instance_type.clone(),
-                count,
-            }
+        InstanceConfiguration::Homogeneous(instance_type, _) => {
+            InstanceConfiguration::Homogeneous(instance_type.clone(), count)
         }
         groups @ InstanceConfiguration::Heterogeneous { .. } => groups.clone(),
     }

@@ -135,10 +135,7 @@ impl Kind for MachineRange {
 }
 
 fn homogeneous((instance_type, count): (InstanceType, u32)) -> InstanceConfiguration {
-    InstanceConfiguration::Homogeneous {
-        instance_type,
-        count,
-    }
+    InstanceConfiguration::Homogeneous(instance_type, count)
 }
 
 mapping! {
@@ -279,10 +276,7 @@ impl Reader<'_> {
                 .then(|| "groups are written `{groups: {name: 2x ml.m5.xlarge}}`".to_owned()),
         };
         let (kind, count) = match parsed {
-            Ok(InstanceConfiguration::Homogeneous {
-                instance_type,
-                count,
-            }) => (instance_type, count),
+            Ok(InstanceConfiguration::Homogeneous(instance_type, count)) => (instance_type, count),
             Err(error) if help.is_none() => return self.not_an_instance(&error, at),
             _ => {
                 self.push(at, format!("{} is not an instance", quoted(text)), help);

@@ -42,7 +42,7 @@ impl<'a> Cluster<'a> {
     /// Its hosts have no data yet.
     pub(super) fn of(configuration: &InstanceConfiguration) -> Self {
         let counts = match configuration {
-            InstanceConfiguration::Homogeneous { count, .. } => vec![(ONE_GROUP, *count)],
+            InstanceConfiguration::Homogeneous(_, count) => vec![(ONE_GROUP, *count)],
             InstanceConfiguration::Heterogeneous { groups, .. } => groups
                 .iter()
                 .map(|group| (group.name.as_str(), group.count))

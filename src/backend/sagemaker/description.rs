@@ -271,10 +271,7 @@ pub(super) fn instance(resources: &types::ResourceConfig) -> Option<InstanceConf
         .or(resources.instance_count())
         .or(preferred.and_then(|preferred| preferred.instance_count()));
     let (instance_type, count) = machines(kind, count)?;
-    Some(InstanceConfiguration::Homogeneous {
-        instance_type,
-        count,
-    })
+    Some(InstanceConfiguration::Homogeneous(instance_type, count))
 }
 
 #[cfg(test)]

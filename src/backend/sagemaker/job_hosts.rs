@@ -24,7 +24,7 @@ pub(super) fn place(
     let groups = run.instance.groups();
     let placed = groups_of(groups, said);
     let kind = |group: Option<&'_ InstanceGroup>| match &run.instance {
-        InstanceConfiguration::Homogeneous { instance_type, .. } => tables::capacity(instance_type),
+        InstanceConfiguration::Homogeneous(instance_type, _) => tables::capacity(instance_type),
         InstanceConfiguration::Heterogeneous { .. } => tables::capacity(&group?.instance_type),
     };
     let hosts = names.iter().zip(&placed).zip(bytes(job, run, &placed));

@@ -135,10 +135,7 @@ fn machines(instance: &InstanceConfiguration) -> types::builders::ResourceConfig
         (kind, i32::try_from(count).unwrap_or(i32::MAX))
     };
     match instance {
-        InstanceConfiguration::Homogeneous {
-            instance_type,
-            count,
-        } => {
+        InstanceConfiguration::Homogeneous(instance_type, count) => {
             let (kind, count) = machines(instance_type, *count);
             builder.instance_type(kind).instance_count(count)
         }

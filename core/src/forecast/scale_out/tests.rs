@@ -222,10 +222,7 @@ fn measurement(instance: &str, share: f64, seconds: f64) -> Measurement {
 /// `2x ml.m5.xlarge`
 fn configuration(text: &str) -> InstanceConfiguration {
     let (count, kind) = text.split_once("x ").unwrap();
-    InstanceConfiguration::Homogeneous {
-        instance_type: kind.parse().unwrap(),
-        count: count.parse().unwrap(),
-    }
+    InstanceConfiguration::Homogeneous(kind.parse().unwrap(), count.parse().unwrap())
 }
 
 #[test]

@@ -8,10 +8,7 @@ use crate::spec::CanaryCounts;
 use crate::units::{Percent, Seconds};
 
 fn machines(count: u32) -> InstanceConfiguration {
-    InstanceConfiguration::Homogeneous {
-        instance_type: "ml.m5.2xlarge".parse().unwrap(),
-        count,
-    }
+    InstanceConfiguration::Homogeneous("ml.m5.2xlarge".parse().unwrap(), count)
 }
 
 #[test]

@@ -3,10 +3,7 @@
 use super::*;
 
 fn plan_on(mut job: Job, counts: &[u32], machines: u32, share: f64) -> Plan {
-    job.instance = InstanceConfiguration::Homogeneous {
-        instance_type: InstanceType::local(),
-        count: machines,
-    };
+    job.instance = InstanceConfiguration::Homogeneous(InstanceType::local(), machines);
     job.canary.counts = CanaryCounts::Written(counts.to_vec());
     job.canary.max_share = Percent(share);
     planned(&job)

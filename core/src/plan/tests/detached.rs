@@ -14,10 +14,7 @@ fn on_machines(runs: &[CanaryRun]) -> OnMachines {
 }
 
 fn machines(count: u32) -> InstanceConfiguration {
-    InstanceConfiguration::Homogeneous {
-        instance_type: "ml.m5.xlarge".parse().unwrap(),
-        count,
-    }
+    InstanceConfiguration::Homogeneous("ml.m5.xlarge".parse().unwrap(), count)
 }
 
 /// A ladder on so many machines, whose design runs on one.
