@@ -102,10 +102,7 @@ fn lower_bound(of: MemoryOf, own: &Measured, instance: &InstanceConfiguration) -
 
 /// What stands after the size of a memory.
 fn of_each(of: MemoryOf) -> &'static str {
-    match of {
-        MemoryOf::Machine => "",
-        MemoryOf::Gpu => " on each GPU",
-    }
+    of.pick("", " on each GPU")
 }
 
 /// Every instance of the built-in table that the spec allows.

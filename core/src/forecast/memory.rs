@@ -100,10 +100,7 @@ fn highest_unseen(runs: &Runs, of: MemoryOf) -> Option<f64> {
 fn quantities(runs: &Runs, offer: &Offer, of: MemoryOf) -> (Quantity, Quantity, Option<Law>) {
     match extrapolate(runs, of, peak_bytes(of)) {
         Ok((bytes, law)) => {
-            let each = match of {
-                MemoryOf::Machine => offer.memory_of_each(of),
-                MemoryOf::Gpu => seen_of_each_gpu(runs, offer),
-            };
+            let each = of.pick(offer.memory_of_each(of), seen_of_each_gpu(runs, offer));
             let percent = match (each, offer.members.len()) {
                 (None, 2..) => worst_percent(runs, of),
                 // GPUs that differ, or of a machine that no table has.
@@ -146,10 +143,11 @@ fn seen_of_each_gpu(runs: &Runs, offer: &Offer) -> Option<Bytes> {
 fn worst_percent(runs: &Runs, of: MemoryOf) -> Quantity {
     let percent = extrapolate(runs, of, peak_percent(of)).map(|(percent, _)| percent);
     percent.map_err(|_| {
-        Unknown(match of {
-            MemoryOf::Machine => "the machines of the groups differ in memory, and it was not measured in percent of each",
-            MemoryOf::Gpu => "the memory of each GPU is not known, and it was not measured in percent of it",
-        }.to_owned())
+        let why = of.pick(
+            "the machines of the groups differ in memory, and it was not measured in percent of each",
+            "the memory of each GPU is not known, and it was not measured in percent of it",
+        );
+        Unknown(why.to_owned())
     })
 }
 
@@ -211,19 +209,13 @@ fn extrapolate(
 
 pub(super) fn peak_bytes(of: MemoryOf) -> impl Fn(&Measurement) -> Option<f64> {
     // An idle GPU may show nothing at all, and a law is one of ratios: the driver counts whole MiB.
-    let least = match of {
-        MemoryOf::Machine => 0.0,
-        MemoryOf::Gpu => Bytes(Bytes::MIB).as_f64(),
-    };
+    let least = of.pick(0.0, Bytes(Bytes::MIB).as_f64());
     move |run| Some(run.usage.peak(of)?.bytes?.as_f64().max(least))
 }
 
 /// The prior of the law of a peak.
 pub(super) fn prior_of(of: MemoryOf) -> &'static Prior {
-    match of {
-        MemoryOf::Machine => &prior::MEMORY,
-        MemoryOf::Gpu => &prior::GPU_MEMORY,
-    }
+    of.pick(&prior::MEMORY, &prior::GPU_MEMORY)
 }
 
 /// On the host that used the largest share of its memory.

@@ -168,17 +168,11 @@ impl Forecast {
 
     /// What is known of a peak of memory beside its distribution.
     pub fn peak(&self, of: MemoryOf) -> &KnownPeak {
-        match of {
-            MemoryOf::Machine => &self.memory,
-            MemoryOf::Gpu => &self.gpu_memory,
-        }
+        of.pick(&self.memory, &self.gpu_memory)
     }
 
     pub(crate) fn peak_mut(&mut self, of: MemoryOf) -> &mut KnownPeak {
-        match of {
-            MemoryOf::Machine => &mut self.memory,
-            MemoryOf::Gpu => &mut self.gpu_memory,
-        }
+        of.pick(&mut self.memory, &mut self.gpu_memory)
     }
 
     /// Whether the canaries are so far from the full run that a law can hardly be seen: the largest held little of the data, or not

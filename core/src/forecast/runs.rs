@@ -220,10 +220,7 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
         Outcome::Completed => {}
         Outcome::Failed { .. } => return Some("failed"),
         Outcome::OutOfMemory { of, .. } => {
-            return Some(match of {
-                MemoryOf::Machine => "ran out of memory",
-                MemoryOf::Gpu => "ran out of GPU memory",
-            });
+            return Some(of.pick("ran out of memory", "ran out of GPU memory"));
         }
         Outcome::TimedOut => return Some("timed out, and gave only a lower bound of the time"),
         Outcome::Stopped => return Some("stopped before the end"),

@@ -282,10 +282,8 @@ pub struct Capacity {
 impl Capacity {
     /// Of one machine, or of one of its GPUs; `None` where there is none.
     pub fn memory_of(&self, of: MemoryOf) -> Option<Bytes> {
-        match of {
-            MemoryOf::Machine => Some(self.memory).filter(|memory| memory.0 > 0),
-            MemoryOf::Gpu => self.gpu_memory,
-        }
+        let of_machine = Some(self.memory).filter(|memory| memory.0 > 0);
+        of.pick(of_machine, self.gpu_memory)
     }
 }
 

@@ -46,18 +46,12 @@ impl PeakMemory {
 impl Usage {
     /// The peak by the source that is trusted most.
     pub fn peak(&self, of: MemoryOf) -> Option<&PeakMemory> {
-        match of {
-            MemoryOf::Machine => self.memory.as_ref(),
-            MemoryOf::Gpu => self.gpu_memory.as_ref(),
-        }
+        of.pick(&self.memory, &self.gpu_memory).as_ref()
     }
 
     /// Every reading of the peak, the most trusted one first.
     fn memory_readings(&self, of: MemoryOf) -> impl Iterator<Item = &PeakMemory> {
-        let others = match of {
-            MemoryOf::Machine => &self.other_memory,
-            MemoryOf::Gpu => &self.other_gpu_memory,
-        };
+        let others = of.pick(&self.other_memory, &self.other_gpu_memory);
         self.peak(of).into_iter().chain(others)
     }
 
@@ -75,10 +69,8 @@ impl Usage {
     }
 
     fn readings_mut(&mut self, of: MemoryOf) -> (&mut Option<PeakMemory>, &mut Vec<PeakMemory>) {
-        match of {
-            MemoryOf::Machine => (&mut self.memory, &mut self.other_memory),
-            MemoryOf::Gpu => (&mut self.gpu_memory, &mut self.other_gpu_memory),
-        }
+        let gpu = (&mut self.gpu_memory, &mut self.other_gpu_memory);
+        of.pick((&mut self.memory, &mut self.other_memory), gpu)
     }
 
     /// The same usage whose peak is what this source read, absent if it read nothing. No reading is lost.

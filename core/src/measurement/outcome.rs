@@ -42,10 +42,7 @@ impl Outcome {
         match self {
             Self::Completed => "completed",
             Self::Failed { .. } => "failed",
-            Self::OutOfMemory { of, .. } => match of {
-                MemoryOf::Machine => "out of memory",
-                MemoryOf::Gpu => "out of GPU memory",
-            },
+            Self::OutOfMemory { of, .. } => of.pick("out of memory", "out of GPU memory"),
             Self::TimedOut => "timed out",
             Self::Stopped => "stopped",
             Self::NoCapacity => "no capacity",

@@ -22,19 +22,21 @@ impl MemoryOf {
         *self == Self::Machine
     }
 
+    /// The one of the two that is of this memory.
+    pub fn pick<T>(self, machine: T, gpu: T) -> T {
+        match self {
+            Self::Machine => machine,
+            Self::Gpu => gpu,
+        }
+    }
+
     /// The name for a reader.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Machine => "memory",
-            Self::Gpu => "GPU memory",
-        }
+        self.pick("memory", "GPU memory")
     }
 
     /// Whose memory a percentage is of.
     pub fn owner(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Gpu => "GPU",
-        }
+        self.pick("machine", "GPU")
     }
 }

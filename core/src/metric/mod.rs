@@ -169,18 +169,12 @@ impl Metric {
 
     /// The share of a memory that the metric is.
     pub fn share_of(of: MemoryOf) -> Self {
-        match of {
-            MemoryOf::Machine => Self::Memory,
-            MemoryOf::Gpu => Self::GpuMemory,
-        }
+        of.pick(Self::Memory, Self::GpuMemory)
     }
 
     /// The peak of a memory in bytes.
     pub fn bytes_of(of: MemoryOf) -> Self {
-        match of {
-            MemoryOf::Machine => Self::MemoryBytes,
-            MemoryOf::Gpu => Self::GpuMemoryBytes,
-        }
+        of.pick(Self::MemoryBytes, Self::GpuMemoryBytes)
     }
 
     /// Whose peak of memory the metric is, as a share or in bytes; `None` of others.

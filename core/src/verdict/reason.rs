@@ -217,10 +217,7 @@ impl SaidOf<'_> {
             Some(kind) => kind.to_string(),
             None => self.instance.to_string(),
         };
-        let owner = match of {
-            MemoryOf::Machine => machine,
-            MemoryOf::Gpu => format!("a GPU of {machine}"),
-        };
+        let owner = format!("{}{machine}", of.pick("", "a GPU of "));
         let chance = memory.chance_above(BudgetLine::ALL_MEMORY.0);
         let outcome = if chance >= self.certainty.0 {
             "this fails".to_owned()

@@ -150,10 +150,7 @@ impl Machines<'_> {
         let quantities = &mut known.forecast.quantities;
         quantities[Metric::share_of(of)] = memory::percent_of(&bytes, each, of);
         quantities[Metric::bytes_of(of)] = Ok(bytes);
-        let here = match of {
-            MemoryOf::Machine => "here",
-            MemoryOf::Gpu => "on each GPU here",
-        };
+        let here = of.pick("here", "on each GPU here");
         Some(format!(
             "{name} is that of the canaries on {}, assumed to be the same {here}",
             source.instance()
