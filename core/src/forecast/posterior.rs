@@ -74,6 +74,21 @@ pub(super) struct Observation {
     pub(super) is_warm: bool,
 }
 
+impl Observation {
+    /// An ordinary run, started cold.
+    pub(super) fn new(share: f64, work: f64, value: f64) -> Self {
+        Self {
+            share,
+            fraction: share,
+            work,
+            value,
+            weight: 1.0,
+            is_doubtful: false,
+            is_warm: false,
+        }
+    }
+}
+
 /// By how much steeper laws are likelier where the runs show no curve: a power of 4 through two sizes is at risk then.
 const WITHOUT_A_CURVE: f64 = 2.0;
 /// Shares that differ by less than this factor are one size.
@@ -83,17 +98,6 @@ const SAME_SIZE: f64 = 1.2;
 pub(super) const NEGLIGIBLE: f64 = 1e-6;
 /// No candidate is more probable than by this logarithm: beyond it the family has no say.
 const MOST_LOG_ODDS: f64 = 100.0;
-
-/// A run that was stopped early: its full value is more than `value`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct LowerBound {
-    /// The share of the data, in (0, 1].
-    pub(super) share: f64,
-    /// The share of the full run's work, in (0, 1].
-    pub(super) work: f64,
-    /// The value when it was stopped; positive.
-    pub(super) value: f64,
-}
 
 /// Sorted by work, cold before warm, then by share. Sums of floats depend on their order; the forecast must not.
 pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
@@ -260,8 +264,8 @@ impl Posterior {
         Predictive::mixture(by_family).or_if_steeper(if_steeper)
     }
 
-    /// Conditions on these lower bounds: each candidate is weighed by their probability. Unchanged if no candidate allows them.
-    pub(super) fn given_at_least(mut self, bounds: &[LowerBound]) -> Self {
+    /// Conditions on these lower bounds, runs whose full values are more: each candidate is weighed by their probability. Unchanged if no candidate allows them.
+    pub(super) fn given_at_least(mut self, bounds: &[Observation]) -> Self {
         for bound in bounds {
             let chance_of = |one: &WeighedLaw| {
                 let center = one.center + one.relative(bound.share, bound.work).0.ln();

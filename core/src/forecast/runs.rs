@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Unknown;
 use super::other_work::{self, Disturbed};
 use super::points::Fewest;
-use super::posterior::{LowerBound, Observation};
+use super::posterior::Observation;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
@@ -70,24 +70,18 @@ impl<'a> Runs<'a> {
         if self.entered.is_empty() {
             return Err(self.nothing_completed());
         }
-        Ok(self
-            .entered
-            .iter()
-            .filter_map(|run| {
-                let value = value(run).filter(|value| value.is_finite() && *value >= 0.0)?;
-                let is_first = self.first.is_some_and(|first| std::ptr::eq(first, *run));
-                let mut disturbed = self.disturbed.runs.iter();
-                Some(Observation {
-                    share: run.data_share(),
-                    fraction: run.fraction.0,
-                    work: run.work_share(),
-                    is_doubtful: is_first || disturbed.any(|one| std::ptr::eq(*one, *run)),
-                    is_warm: is_warm(run),
-                    value,
-                    weight: 1.0,
-                })
+        let measured = self.entered.iter().filter_map(|run| {
+            let value = value(run).filter(|value| value.is_finite() && *value >= 0.0)?;
+            let is_first = self.first.is_some_and(|first| std::ptr::eq(first, *run));
+            let mut disturbed = self.disturbed.runs.iter();
+            Some(Observation {
+                fraction: run.fraction.0,
+                is_doubtful: is_first || disturbed.any(|one| std::ptr::eq(*one, *run)),
+                is_warm: is_warm(run),
+                ..Observation::new(run.data_share(), run.work_share(), value)
             })
-            .collect())
+        });
+        Ok(measured.collect())
     }
 
     fn nothing_completed(&self) -> Unknown {
@@ -124,15 +118,10 @@ impl<'a> Runs<'a> {
             })
     }
 
-    /// Lower bounds from the runs that were stopped at their time limit.
-    pub(super) fn lower_bounds(&self) -> Vec<LowerBound> {
-        let is_part = |part: f64| part > 0.0 && part <= 1.0;
+    /// Lower bounds from the runs that were stopped at their time limit: their full values are more.
+    pub(super) fn lower_bounds(&self) -> Vec<Observation> {
         self.timed_out()
-            .map(|(run, seconds)| LowerBound {
-                share: run.data_share(),
-                work: run.work_share(),
-                value: seconds,
-            })
+            .map(|(run, seconds)| Observation::new(run.data_share(), run.work_share(), seconds))
             .filter(|bound| is_part(bound.share) && is_part(bound.work))
             .collect()
     }
@@ -215,27 +204,26 @@ pub(super) fn has_bytes(run: &Measurement) -> bool {
 }
 
 fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
-    match run.outcome {
-        Outcome::Completed if run.is_unread() => return Some("opened no file of the sample"),
-        Outcome::Completed => {}
-        Outcome::Failed { .. } => return Some("failed"),
-        Outcome::OutOfMemory { of, .. } => {
-            return Some(of.pick("ran out of memory", "ran out of GPU memory"));
+    Some(match run.outcome {
+        Outcome::Completed if run.is_unread() => "opened no file of the sample",
+        Outcome::Completed if !is_part(run.data_share()) => {
+            "held a share of the data that is not between 0 and 100%"
         }
-        Outcome::TimedOut => return Some("timed out, and gave only a lower bound of the time"),
-        Outcome::Stopped => return Some("stopped before the end"),
-        Outcome::NoCapacity => return Some("found no capacity"),
-        Outcome::PlatformError => return Some("ended with an error of the platform"),
-    }
-    let share = run.data_share();
-    if !(share > 0.0 && share <= 1.0) {
-        return Some("held a share of the data that is not between 0 and 100%");
-    }
-    let work = run.work_share();
-    if !(work > 0.0 && work <= 1.0) {
-        return Some("did an amount of work that is not between 0 and that of the full run");
-    }
-    None
+        Outcome::Completed if !is_part(run.work_share()) => {
+            "did an amount of work that is not between 0 and that of the full run"
+        }
+        Outcome::Completed => return None,
+        Outcome::Failed { .. } => "failed",
+        Outcome::OutOfMemory { of, .. } => of.pick("ran out of memory", "ran out of GPU memory"),
+        Outcome::TimedOut => "timed out, and gave only a lower bound of the time",
+        Outcome::Stopped => "stopped before the end",
+        Outcome::NoCapacity => "found no capacity",
+        Outcome::PlatformError => "ended with an error of the platform",
+    })
+}
+
+fn is_part(part: f64) -> bool {
+    part > 0.0 && part <= 1.0
 }
 
 /// The run that ended first if every run has its end, else the first replicate of the smallest size, with which designs start.

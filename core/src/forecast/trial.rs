@@ -37,13 +37,9 @@ pub fn memory(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
 pub fn of_shares(runs: &[(f64, f64, f64, bool)], prior: &Prior) -> Predictive {
     let observations: Vec<Observation> = (runs.iter())
         .map(|&(share, value, weight, is_warm)| Observation {
-            share,
-            fraction: share,
-            work: 1.0,
-            value,
             weight,
-            is_doubtful: false,
             is_warm,
+            ..Observation::new(share, 1.0, value)
         })
         .collect();
     Posterior::fit(&observations, prior).predict_at(1.0, 1.0)

@@ -44,15 +44,7 @@ fn prior(laws: FamilyWeights) -> Prior {
 
 /// A cold run.
 pub(in crate::forecast) fn run(share: f64, work: f64, value: f64) -> Observation {
-    Observation {
-        share,
-        fraction: share,
-        work,
-        value,
-        weight: 1.0,
-        is_doubtful: false,
-        is_warm: false,
-    }
+    Observation::new(share, work, value)
 }
 
 fn runs(of: &[(f64, f64)]) -> Vec<Observation> {

@@ -215,15 +215,10 @@ fn weighed_from(base: u32, weight: f64, points: &[(Load, f64)]) -> Vec<WeighedLa
     let scale = weights.iter().map(|weight| weight.ln()).sum::<f64>() - weight_total.ln();
     let evidence = Undivided::ALL.map(|undivided| {
         let numbered = points.iter().zip(&weights).enumerate();
+        // Not a share of data: Evidence::new joins runs of equal share, and these stay apart. Their growth is handed to each law below.
         let values = numbered.map(|(place, ((load, value), weight))| Observation {
-            // Not a share of data: Evidence::new joins runs of equal share, and these stay apart. Their growth is handed to each law below.
-            share: count_as_float(place),
-            fraction: 1.0,
-            work: 1.0,
-            value: value / undivided.at(*load),
             weight: *weight,
-            is_doubtful: false,
-            is_warm: false,
+            ..Observation::new(count_as_float(place), 1.0, value / undivided.at(*load))
         });
         let values: Vec<Observation> = values.collect();
         (undivided, Evidence::new(&[&values], &COUNTS))
