@@ -214,10 +214,7 @@ impl Forecast {
     /// The level of what the script prints, as a limit of that side is held against it.
     pub fn level(&self, name: MetricName, bound: Bound) -> Quantity {
         match (self.levels.get(&name), &self[Metric::Time]) {
-            (Some(level), _) => match bound {
-                Bound::Max => level.highest.clone(),
-                Bound::Min => level.lowest.clone(),
-            },
+            (Some(level), _) => bound.pick(&level.highest, &level.lowest).clone(),
             // Nothing completed, and that is said once.
             (None, Err(unknown)) if self.largest_share.is_none() => Err(unknown.clone()),
             (None, _) => Err(Unknown(format!("no {name} was measured"))),
@@ -308,6 +305,11 @@ impl Estimate {
             point: predictive.median(),
             ..Self::of_quantiles(|p| predictive.quantile(p), certainty)
         }
+    }
+
+    /// The end of the interval on the wrong side of a limit.
+    pub fn end(&self, bound: Bound) -> f64 {
+        bound.pick(self.upper, self.lower)
     }
 
     fn of_quantiles(quantile: impl Fn(f64) -> f64, certainty: Fraction) -> Self {

@@ -10,7 +10,7 @@ use super::{InstanceForecast, JobReport, Report};
 use crate::exit::{self, Strictness};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
-use crate::spec::{Bound, Level};
+use crate::spec::Level;
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
 /// Who lets a known overrun pass. It is believed of the run that asked, and of no stored report.
@@ -80,9 +80,8 @@ fn far_end(row: &BudgetRow, forecast: &InstanceForecast) -> f64 {
     // Of an increase that a report has no estimate of, what increases.
     let whole = || forecast.estimates[row.line.metric()?];
     let estimate = estimate_of(row.line, forecast).or_else(whole);
-    estimate.map_or(f64::INFINITY, |estimate| match row.bound {
-        Bound::Max => estimate.upper,
-        Bound::Min => -estimate.lower,
+    estimate.map_or(f64::INFINITY, |estimate| {
+        row.bound.pick(estimate.upper, -estimate.lower)
     })
 }
 

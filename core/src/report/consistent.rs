@@ -3,7 +3,7 @@
 
 use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
-use crate::spec::{Bound, Level, LineKind};
+use crate::spec::{Level, LineKind};
 use crate::verdict::{self, BudgetRow, LineVerdict, Reason, Verdict};
 
 /// More likely than not.
@@ -72,11 +72,7 @@ fn is_over(row: &BudgetRow, median: Option<f64>) -> bool {
     if !is_said_to_hold && row.chance_of_breach.is_none() {
         return false;
     }
-    match (median, row.bound) {
-        (Some(median), Bound::Max) => median > row.limit,
-        (Some(median), Bound::Min) => median < row.limit,
-        (None, _) => false,
-    }
+    median.is_some_and(|median| row.bound.is_passed(row.limit, median))
 }
 
 /// What a line that counts makes of a verdict.

@@ -121,10 +121,7 @@ pub(super) fn generous(line: LineKind, bound: Bound, limit: f64) -> f64 {
     };
     // What a computer's arithmetic adds is no reason for another step.
     let steps = limit / step;
-    let steps = match bound {
-        Bound::Max => (steps - 1e-9).ceil(),
-        Bound::Min => (steps + 1e-9).floor(),
-    };
+    let steps = bound.pick((steps - 1e-9).ceil(), (steps + 1e-9).floor());
     // Dividing by a whole number keeps 0.07 from becoming 0.07000000000000001.
     if step < 1.0 {
         steps / (1.0 / step).round()

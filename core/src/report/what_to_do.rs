@@ -7,7 +7,7 @@ use super::text::{Prose, Verbatim};
 use super::words::distinct;
 use super::{JobReport, Report, help};
 use crate::exit;
-use crate::spec::{Bound, BudgetLine, LineKind};
+use crate::spec::{BudgetLine, LineKind};
 use crate::verdict::{BudgetRow, Verdict};
 
 /// For how long lines to paste agree to an overrun.
@@ -119,11 +119,7 @@ fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
         return Vec::new();
     };
     let enough = |row: &BudgetRow| {
-        let estimate = estimate_of(row.line, forecast)?;
-        let enough = match row.bound {
-            Bound::Max => estimate.upper,
-            Bound::Min => estimate.lower,
-        };
+        let enough = estimate_of(row.line, forecast)?.end(row.bound);
         let up_to = generous(row.line, row.bound, enough);
         // No spec makes a machine larger.
         let is_larger = row.line.memory_of().is_some() && up_to > BudgetLine::ALL_MEMORY.0;

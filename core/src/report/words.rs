@@ -81,10 +81,7 @@ pub fn used(of_limit: f64) -> (String, &'static str) {
 /// A limit as a reader knows it from the spec: `at most 50 USD`, `at least 20%`.
 pub fn limit(line: LineKind, bound: Bound, limit: f64) -> String {
     let figure = verdict::words::limit(line, limit);
-    match bound {
-        Bound::Max => format!("at most {figure}"),
-        Bound::Min => format!("at least {figure}"),
-    }
+    format!("{} {figure}", bound.pick("at most", "at least"))
 }
 
 /// A value of a budget line beside its limit: `63 USD`.

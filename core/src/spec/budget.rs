@@ -23,6 +23,21 @@ pub enum Bound {
     Min,
 }
 
+impl Bound {
+    /// What is meant of an upper limit, or of a lower one.
+    pub fn pick<T>(self, max: T, min: T) -> T {
+        match self {
+            Self::Max => max,
+            Self::Min => min,
+        }
+    }
+
+    /// Whether a value is on the wrong side of a limit.
+    pub fn is_passed<T: PartialOrd>(self, limit: T, value: T) -> bool {
+        self.pick(value > limit, value < limit)
+    }
+}
+
 /// One line of a budget. `limit` is in the unit of the line's estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BudgetLine {
@@ -87,18 +102,12 @@ impl BudgetLine {
     /// A limit in this line's words: `50 USD`, `at least 20%`.
     pub fn words_of(&self, limit: Amount) -> String {
         let limit = self.kind.exact(limit.number);
-        match self.bound {
-            Bound::Max => limit,
-            Bound::Min => format!("at least {limit}"),
-        }
+        format!("{}{limit}", self.bound.pick("", "at least "))
     }
 
     /// Whether another limit in place of its own would let more pass.
     pub fn would_be_widened_by(&self, limit: Amount) -> bool {
-        match self.bound {
-            Bound::Max => limit > self.limit,
-            Bound::Min => limit < self.limit,
-        }
+        self.bound.is_passed(self.limit, limit)
     }
 }
 
@@ -409,7 +418,7 @@ impl Reader<'_> {
             // It was complained of.
             (None, None, _) => return None,
         };
-        let key = at.key(if bound == Bound::Max { MAX } else { MIN });
+        let key = at.key(bound.pick(MAX, MIN));
         // A bare limit is the line itself.
         let limit_at = if self.is_written(&key) { &key } else { at };
         let number = limit.number;

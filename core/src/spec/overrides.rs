@@ -8,7 +8,7 @@ use super::keys::mapping;
 use super::kind::{AnyText, Definitions, Kind, Text, Words, parsed, word_kinds, wrong_kind};
 use super::reader::{At, Reader, did_you_mean, quoted};
 use super::yaml::{Node, Value};
-use super::{Bound, Job, LineKind, LineOrigin, OverrideInForce, Spec};
+use super::{Job, LineKind, LineOrigin, OverrideInForce, Spec};
 use crate::metric::Amount;
 
 /// A known overrun, agreed to, with ceiling, reason and expiry.
@@ -181,10 +181,7 @@ impl Reader<'_> {
                 if let Some((line, _)) =
                     (line.zip(up_to)).filter(|(line, limit)| !line.would_be_widened_by(*limit))
                 {
-                    let side = match line.bound {
-                        Bound::Max => "above",
-                        Bound::Min => "below",
-                    };
+                    let side = line.bound.pick("above", "below");
                     let message =
                         format!("is not {side} the budget's own limit, so it changes nothing");
                     self.warn(&at.key("up_to"), message);

@@ -290,10 +290,9 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String>
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {
-    match line.bound {
-        Bound::Max => predictive.chance_above(line.limit.number),
-        Bound::Min => predictive.chance_below(line.limit.number),
-    }
+    type Chance = fn(&Predictive, f64) -> f64;
+    let chance: Chance = (line.bound).pick(Predictive::chance_above, Predictive::chance_below);
+    chance(predictive, line.limit.number)
 }
 
 fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {

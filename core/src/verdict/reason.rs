@@ -83,10 +83,8 @@ fn strain(judged: &JudgedLine) -> f64 {
             _ => 0.0,
         };
     };
-    match judged.row.bound {
-        Bound::Max => point / judged.row.limit.max(f64::MIN_POSITIVE),
-        Bound::Min => judged.row.limit / point.max(f64::MIN_POSITIVE),
-    }
+    let (limit, least) = (judged.row.limit, f64::MIN_POSITIVE);
+    (judged.row.bound).pick(point / limit.max(least), limit / point.max(least))
 }
 
 /// The full run that lines are about, and how sure they are to be.
@@ -153,10 +151,7 @@ impl SaidOf<'_> {
         let is_above = point > row.limit;
         match row.verdict {
             LineVerdict::AtRisk => {
-                let passing = match row.bound {
-                    Bound::Max => "exceed",
-                    Bound::Min => "fall below",
-                };
+                let passing = row.bound.pick("exceed", "fall below");
                 let chance = words::chance(chance, row.bound);
                 format!("{name} may {passing} {limit}: {value}, {chance}")
             }

@@ -225,11 +225,10 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
         .map(|judged| {
             let row = &judged.row;
             let estimate = judged.estimate?;
-            let limit = match (row.line, row.bound) {
+            let limit = match row.line {
                 // Only what is over for certain is over.
-                (LineKind::Increase(_), _) => estimate.lower,
-                (_, Bound::Max) => estimate.upper,
-                (_, Bound::Min) => estimate.lower,
+                LineKind::Increase(_) => estimate.lower,
+                _ => estimate.end(row.bound),
             };
             let is_share_of_a_machine = row.line.memory_of().is_some();
             let is_possible = limit.is_finite()
@@ -238,10 +237,7 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
                 // A canary that has settled a line says more than its distribution.
                 && judged.reason.is_none()
                 && row.limit > 0.0;
-            let factor = match row.bound {
-                Bound::Max => limit / row.limit,
-                Bound::Min => row.limit / limit,
-            };
+            let factor = row.bound.pick(limit / row.limit, row.limit / limit);
             is_possible.then(|| {
                 let (line, bound) = (row.line, row.bound);
                 (factor, LimitNeeded { line, bound, limit })

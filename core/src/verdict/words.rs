@@ -72,20 +72,13 @@ pub fn chance(chance_of_breach: f64, bound: Bound) -> String {
 
 /// On which side of a limit its breach lies.
 pub fn side(bound: Bound) -> &'static str {
-    match bound {
-        Bound::Max => "over",
-        Bound::Min => "under",
-    }
+    bound.pick("over", "under")
 }
 
 /// That the base was over a line already, and what follows: `the base was over already (61 USD) and this change does not
 /// raise it for certain`.
 pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) -> String {
-    let side = side(bound);
-    let raise = match bound {
-        Bound::Max => "raise",
-        Bound::Min => "lower",
-    };
+    let (side, raise) = (side(bound), bound.pick("raise", "lower"));
     let base = breach.base.map(|base| format!(" ({})", amount(kind, base)));
     let base = base.unwrap_or_default();
     let change = match breach.counts_as {
