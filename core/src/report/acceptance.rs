@@ -10,8 +10,7 @@ use super::{InstanceForecast, JobReport, Report};
 use crate::exit::{self, Strictness};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
-use crate::spec::Level;
-use crate::verdict::{BudgetRow, LineVerdict, Verdict};
+use crate::verdict::{BudgetRow, Verdict};
 
 /// Who lets a known overrun pass. It is believed of the run that asked, and of no stored report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,22 +25,14 @@ impl JobReport {
     /// The verdict that a job over its budget has without the lines that it is over; `None` for any other job, and where no line
     /// shows the overrun. A training that crashes is [`Verdict::Failed`], whatever its lines are.
     pub fn beside_its_overrun(&self) -> Option<Verdict> {
-        let forecast = self.forecasts.first()?;
-        let has = |verdict| {
-            let mut rows = forecast.budget.iter();
-            rows.any(|row| row.counts_as() == Level::Fail && row.verdict == verdict)
-        };
-        if self.verdict != Verdict::Exceeded || !has(LineVerdict::Exceeded) {
-            return None;
-        }
-        Some(if self.crashed_canary().is_some() {
-            Verdict::Failed
-        } else if has(LineVerdict::Unknown) {
-            Verdict::Unknown
-        } else if has(LineVerdict::AtRisk) {
-            Verdict::AtRisk
-        } else {
-            Verdict::Within
+        let made = self.forecasts.first()?.budget.iter();
+        let made = made.filter_map(BudgetRow::makes);
+        let is_over = |verdict: &Verdict| *verdict == Verdict::Exceeded;
+        let (over, beside): (Vec<_>, Vec<_>) = made.partition(is_over);
+        let is_overrun = is_over(&self.verdict) && !over.is_empty();
+        is_overrun.then(|| match self.crashed_canary() {
+            Some(_) => Verdict::Failed,
+            None => beside.into_iter().min().unwrap_or(Verdict::Within),
         })
     }
 
@@ -110,6 +101,7 @@ mod tests {
     use crate::measurement::Outcome;
     use crate::metric::MemoryOf;
     use crate::spec::OnInconclusive;
+    use crate::verdict::LineVerdict;
 
     const STRICT: Strictness = Strictness {
         strict: true,

@@ -76,8 +76,7 @@ pub(super) fn decisive_line(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 
 /// The lines that fail a job.
 pub(super) fn over_rows(forecast: &InstanceForecast) -> impl Iterator<Item = &BudgetRow> {
-    let is_over =
-        |row: &&BudgetRow| row.verdict == LineVerdict::Exceeded && row.counts_as() == Level::Fail;
+    let is_over = |row: &&BudgetRow| row.makes() == Some(Verdict::Exceeded);
     forecast.budget.iter().filter(is_over)
 }
 

@@ -3,7 +3,7 @@
 
 use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
-use crate::spec::{Level, LineKind};
+use crate::spec::LineKind;
 use crate::verdict::{self, BudgetRow, LineVerdict, Reason, Verdict};
 
 /// More likely than not.
@@ -38,7 +38,7 @@ fn judge_by_rows(job: &mut JobReport) {
                 row.verdict = LineVerdict::Exceeded;
             }
         }
-        let lines = forecast.budget.iter().filter_map(of_row);
+        let lines = forecast.budget.iter().filter_map(BudgetRow::makes);
         forecast.verdict = worse(forecast.verdict, verdict::worst(lines));
     }
     let is_main = |forecast: &&InstanceForecast| forecast.instance.is_same_machines(&job.instance);
@@ -52,7 +52,7 @@ fn judge_by_rows(job: &mut JobReport) {
     }
     job.verdict = by_rows;
     let mut rows = main.budget.iter();
-    let row = rows.find(|row| of_row(row) == Some(by_rows));
+    let row = rows.find(|row| row.makes() == Some(by_rows));
     let line = row.map_or("a line of the budget".into(), |row| row.line.words());
     let what = match by_rows {
         Verdict::Exceeded => "over the limit",
@@ -73,17 +73,6 @@ fn is_over(row: &BudgetRow, median: Option<f64>) -> bool {
         return false;
     }
     median.is_some_and(|median| row.bound.is_passed(row.limit, median))
-}
-
-/// What a line that counts makes of a verdict.
-fn of_row(row: &BudgetRow) -> Option<Verdict> {
-    match row.verdict {
-        LineVerdict::Exceeded => Some(Verdict::Exceeded),
-        LineVerdict::Unknown => Some(Verdict::Unknown),
-        LineVerdict::AtRisk => Some(Verdict::AtRisk),
-        LineVerdict::Within | LineVerdict::NotApplicable => None,
-    }
-    .filter(|_| row.counts_as() == Level::Fail)
 }
 
 /// The worse of what is said and what rows show. What was not judged, since the tool failed, may have unknown rows.

@@ -319,16 +319,11 @@ fn quantity(line: &BudgetLine, forecast: &Forecast) -> Option<Quantity> {
 /// Not judged where no written line counts, unless an implicit one is at risk or exceeded: a job without a written budget
 /// is not within one because its memory fits the machine.
 pub fn job_verdict(lines: &[JudgedLine]) -> Verdict {
-    worst(lines.iter().filter(|line| line.counts()).map(|line| {
-        match (line.row.verdict, line.origin) {
-            (LineVerdict::Exceeded, _) => Verdict::Exceeded,
-            (LineVerdict::Unknown, _) => Verdict::Unknown,
-            (LineVerdict::AtRisk, _) => Verdict::AtRisk,
-            (LineVerdict::Within, LineOrigin::Written) => Verdict::Within,
-            (LineVerdict::Within, LineOrigin::Implicit) | (LineVerdict::NotApplicable, _) => {
-                Verdict::NotJudged
-            }
-        }
+    let counting = lines.iter().filter(|line| line.counts());
+    worst(counting.map(|line| match (line.row.makes(), line.origin) {
+        (Some(made), _) => made,
+        (None, LineOrigin::Written) => Verdict::Within,
+        (None, LineOrigin::Implicit) => Verdict::NotJudged,
     }))
 }
 

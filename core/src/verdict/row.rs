@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{ExistingBreach, LineVerdict};
+use super::{ExistingBreach, LineVerdict, Verdict};
 use crate::spec::{Bound, BudgetLine, Level, LineKind, OverrideInForce};
 
 /// One budget line held against the forecast. `limit` is in the unit of the line's estimate, and the one that counts.
@@ -51,6 +51,17 @@ impl BudgetRow {
             (Level::Fail, Some(breach)) => breach.counts_as,
             (level, _) => level,
         }
+    }
+
+    /// What it makes of a job's verdict where it counts; `None` of a line that holds.
+    pub fn makes(&self) -> Option<Verdict> {
+        let made = match self.verdict {
+            LineVerdict::Exceeded => Verdict::Exceeded,
+            LineVerdict::Unknown => Verdict::Unknown,
+            LineVerdict::AtRisk => Verdict::AtRisk,
+            LineVerdict::Within | LineVerdict::NotApplicable => return None,
+        };
+        (self.counts_as() == Level::Fail).then_some(made)
     }
 
     /// The breach of the base that makes a line of level fail count as warn.
