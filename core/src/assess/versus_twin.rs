@@ -104,12 +104,7 @@ fn break_even(
     }
     let others = of_groups - count * price_today;
     let price = |ratio: f64| ((ratio * of_twin - others) / count).max(0.0);
-    let estimate = |ratio: &Estimate| Estimate {
-        point: price(ratio.point),
-        lower: price(ratio.lower),
-        upper: price(ratio.upper),
-        level: ratio.level,
-    };
+    let estimate = |ratio: &Estimate| ratio.map(price);
     Some(BreakEven {
         instance_type: cheaper.clone(),
         price_today,

@@ -237,14 +237,7 @@ impl ComparableRecord<'_> {
 
 /// A multiple as the percent that it is more.
 fn as_percent(multiple: &Predictive, certainty: Fraction) -> Estimate {
-    let multiple = Estimate::of(multiple, certainty);
-    let percent = |multiple: f64| 100.0 * (multiple - 1.0);
-    Estimate {
-        point: percent(multiple.point),
-        lower: percent(multiple.lower),
-        upper: percent(multiple.upper),
-        ..multiple
-    }
+    Estimate::of(multiple, certainty).map(|multiple| 100.0 * (multiple - 1.0))
 }
 
 #[cfg(test)]

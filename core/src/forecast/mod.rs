@@ -307,6 +307,17 @@ impl Estimate {
         }
     }
 
+    /// The same in another unit, which does not turn the order around.
+    #[must_use]
+    pub fn map(self, to: impl Fn(f64) -> f64) -> Self {
+        Self {
+            point: to(self.point),
+            lower: to(self.lower),
+            upper: to(self.upper),
+            ..self
+        }
+    }
+
     /// The end of the interval on the wrong side of a limit.
     pub fn end(&self, bound: Bound) -> f64 {
         bound.pick(self.upper, self.lower)

@@ -115,12 +115,7 @@ pub(super) fn increase(metric: Metric, forecast: &InstanceForecast) -> Option<Es
 }
 
 pub(super) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
-    Estimate {
-        point: estimate.point * factor,
-        lower: estimate.lower * factor,
-        upper: estimate.upper * factor,
-        ..estimate
-    }
+    estimate.map(|end| end * factor)
 }
 
 /// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row
