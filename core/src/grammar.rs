@@ -28,6 +28,27 @@ fn joined<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
     }
 }
 
+/// Items of one kind together, in the order of the first of each kind; no group is empty.
+pub fn grouped<T>(
+    items: impl IntoIterator<Item = T>,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|group| is_same(&group[0], &item)) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
+}
+
+/// Each once, in the order in which they come first.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let same = grouped(items, T::eq).into_iter();
+    same.filter_map(|same| same.into_iter().next()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

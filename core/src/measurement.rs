@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::canary::CanaryRun;
-use crate::grammar::list;
+use crate::grammar::{grouped, list};
 use crate::instance::{InstanceConfiguration, Price};
 use crate::metric::MetricName;
 use crate::spec::BackendKind;
@@ -290,13 +290,8 @@ pub fn on(runs: &[Measurement], instance: &InstanceConfiguration) -> Vec<Measure
 pub fn machines_of<'a>(
     runs: impl IntoIterator<Item = &'a Measurement>,
 ) -> Vec<&'a InstanceConfiguration> {
-    let mut machines: Vec<&InstanceConfiguration> = Vec::new();
-    for run in runs {
-        if !machines.iter().any(|known| run.is_on(known)) {
-            machines.push(&run.instance);
-        }
-    }
-    machines
+    let same = grouped(runs, |one, other| other.is_on(&one.instance));
+    same.iter().map(|same| &same[0].instance).collect()
 }
 
 /// What canaries have a share of: their sizes differ in it.

@@ -1,7 +1,5 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
-use std::collections::HashSet;
-
 use crate::assess::advice;
 use crate::assess::base_comparison::{self, BaseComparisonInput};
 use crate::assess::input::{JobInput, measured_price};
@@ -12,6 +10,7 @@ use crate::assess::unfinished;
 use crate::assess::versus_twin;
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
+use crate::grammar::distinct;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
@@ -149,14 +148,13 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         recommendation,
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: once_each(
+        advice: distinct(
             ways_out
                 .chain(where_memory_fits.into_iter().flatten())
-                .chain(of_counts)
-                .collect(),
+                .chain(of_counts),
         ),
         warnings,
-        notes: once_each(notes),
+        notes: distinct(notes),
         policy: JobPolicy::default(),
         drift: None,
         spend: spend(input.measurements, input.worst_case, full_run),
@@ -394,10 +392,4 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
         worst_case_usd: worst_case,
         full_run_usd: full_run,
     }
-}
-
-fn once_each(mut notes: Vec<String>) -> Vec<String> {
-    let mut seen = HashSet::new();
-    notes.retain(|note| seen.insert(note.clone()));
-    notes
 }

@@ -1,8 +1,7 @@
 //! What is bought for a job: a configuration with what each of its machines has and costs.
 
-use std::collections::BTreeSet;
-
 use super::{Capacity, InstanceConfiguration, InstanceType, Price, PriceKind};
+use crate::grammar::distinct;
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Seconds, Usd, UsdPerHour};
 
@@ -160,9 +159,7 @@ impl Offer {
     /// The configuration where it has one type without a price, else the types that have none; `None` where all have one.
     pub fn unpriced(&self) -> Option<String> {
         let missing = self.members.iter().filter(|member| member.price.is_none());
-        let mut names: Vec<&str> = missing.map(|member| member.instance_type.name()).collect();
-        let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(*name));
+        let names = distinct(missing.map(|member| member.instance_type.name()));
         match (names.as_slice(), self.only()) {
             ([], _) => None,
             (_, Some(_)) => Some(self.configuration.to_string()),

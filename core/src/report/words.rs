@@ -5,6 +5,7 @@ use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
+pub(super) use crate::grammar::{distinct, grouped};
 use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
@@ -228,27 +229,6 @@ pub fn cases_of_a_hundred(level: f64) -> String {
     } else {
         cases.exact().trim_end_matches('%').to_owned()
     }
-}
-
-/// Items of one kind together, in the order of the first of each kind; no group is empty.
-pub(super) fn grouped<T>(
-    items: impl IntoIterator<Item = T>,
-    is_same: impl Fn(&T, &T) -> bool,
-) -> Vec<Vec<T>> {
-    let mut groups: Vec<Vec<T>> = Vec::new();
-    for item in items {
-        match groups.iter_mut().find(|group| is_same(&group[0], &item)) {
-            Some(group) => group.push(item),
-            None => groups.push(vec![item]),
-        }
-    }
-    groups
-}
-
-/// Each once, in the order in which they come first.
-pub(super) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
-    let same = grouped(items, T::eq).into_iter();
-    same.filter_map(|same| same.into_iter().next()).collect()
 }
 
 /// The value where this holds; else nothing.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use crate::grammar::distinct;
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::keys::mapping;
 use crate::spec::kind::{AnyText, Refined};
@@ -230,14 +231,9 @@ impl Reader<'_> {
     pub(super) fn check_framework(&mut self, at: &At, framework: &Framework) {
         let region = self.region.as_deref().unwrap_or("us-east-1");
         let types = (self.instances.iter()).flat_map(InstanceConfiguration::members);
-        let mut errors: Vec<String> = types
-            .filter_map(|(kind, _)| framework.image(kind, region).err())
-            .map(|error| error.to_string())
-            .collect();
-        let mut known = std::collections::HashSet::new();
-        errors.retain(|error| known.insert(error.clone()));
-        for error in errors {
-            self.refuse(at, error, WAY_OUT.trim_start_matches("or "));
+        let errors = types.filter_map(|(kind, _)| framework.image(kind, region).err());
+        for error in distinct(errors) {
+            self.refuse(at, error.to_string(), WAY_OUT.trim_start_matches("or "));
         }
     }
 }
