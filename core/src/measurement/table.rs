@@ -14,7 +14,7 @@ use crate::measurement::Measurement;
 
 pub use columns::read_csv;
 pub use json_lines::{plain_words, read_json_lines, to_json_line};
-pub use seed::write_seed_csv;
+pub use seed::{write_seed_csv, written};
 
 /// The content of a table.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,6 +9,7 @@
 use super::escape::{NAME_LIMIT, for_spreadsheet};
 use super::{InstanceForecast, Report};
 use crate::forecast::Estimate;
+pub use crate::measurement::table::written;
 use crate::metric::Metric;
 
 /// The metrics as the library names them, in its order. Its price stands before the last of them.
@@ -42,17 +43,6 @@ pub fn render(report: &Report) -> String {
         of_job.map(|forecast| row(&job.name, forecast))
     });
     written([header()].into_iter().chain(rows))
-}
-
-/// The text of a CSV file with these rows, which are equally long.
-pub fn written(rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        let written = writer.write_record(row);
-        written.expect("rows are equally long, and memory takes every byte");
-    }
-    let bytes = writer.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("only text was written")
 }
 
 /// The word that JSON has for a value without fields, such as a verdict.

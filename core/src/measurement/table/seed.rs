@@ -13,15 +13,10 @@ const OF_THE_LIBRARY: usize = 11;
 /// columns of its own. As in SageMaker, a run that ran out of memory or found no machine is `Failed`, and one that was stopped
 /// at its time limit is `Stopped`.
 pub fn write_seed_csv(measurements: &[Measurement]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let in_memory =
-        "writing to memory does not fail, and every row has as many cells as the header";
     let has_work =
         (measurements.iter()).any(|run| run.work.is_some() && !run.differs_in_work_alone);
     let count = OF_THE_LIBRARY + if has_work { 2 } else { 0 };
-    let header = &JOB_COLUMNS[..count];
-    writer.write_record(header).expect(in_memory);
-    for run in measurements {
+    let rows = measurements.iter().map(|run| {
         let usage = &run.usage;
         let memory = usage.memory.as_ref().and_then(|memory| memory.percent);
         // Where canaries differ in their work alone the share is the work's, which must not count twice.
@@ -42,9 +37,20 @@ pub fn write_seed_csv(measurements: &[Measurement]) -> String {
             level(run.work),
             level(run.work_total),
         ];
-        writer.write_record(&cells[..count]).expect(in_memory);
+        cells[..count].to_vec()
+    });
+    let header = JOB_COLUMNS[..count].iter().copied().map(str::to_owned);
+    written([header.collect()].into_iter().chain(rows))
+}
+
+/// The text of a CSV file with these rows, which are equally long.
+pub fn written(rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        let written = writer.write_record(row);
+        written.expect("rows are equally long, and memory takes every byte");
     }
-    let bytes = writer.into_inner().expect(in_memory);
+    let bytes = writer.into_inner().expect("memory takes every byte");
     String::from_utf8(bytes).expect("only text was written")
 }
 
