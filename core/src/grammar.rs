@@ -28,6 +28,24 @@ fn joined<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
     }
 }
 
+/// Breaks at spaces into lines of at most `width` characters; lines after the first are indented. A longer word stays whole, so that no
+/// part of it comes to stand at the start of a line.
+pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let length = line.chars().count() + 1 + word.chars().count();
+        if !line.trim().is_empty() && length > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+        } else if !line.trim().is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
 /// Items of one kind together, in the order of the first of each kind; no group is empty.
 pub fn grouped<T>(
     items: impl IntoIterator<Item = T>,

@@ -11,6 +11,7 @@ use super::label::Label;
 use super::mark::{Mark, Tone};
 use super::text::Prose;
 use super::{Report, compose, failures, words};
+use crate::grammar::wrap;
 use crate::verdict::Verdict;
 
 /// How the terminal takes text.
@@ -339,24 +340,6 @@ fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
 
 fn prose_width(style: TerminalStyle) -> usize {
     style.width.unwrap_or(PROSE_WIDTH).min(PROSE_WIDTH).into()
-}
-
-/// Breaks at spaces; lines after the first are indented. A longer word stays whole, so that no part of it comes to
-/// stand at the start of a line.
-fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let length = line.chars().count() + 1 + word.chars().count();
-        if !line.trim().is_empty() && length > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-        } else if !line.trim().is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines.push(line);
-    lines
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
 use super::FilePosition;
-use crate::grammar::count;
+use crate::grammar::{count, wrap};
 use crate::secret::unseen::is_invisible;
 
 /// The problems of a spec that could not be read; never empty.
@@ -145,9 +145,9 @@ impl Page {
 
     /// A text behind one mark, its further lines behind another.
     fn paragraph(self, [first, further]: [&str; 2], colour: &str, text: &str) -> String {
-        let wrapped = wrap(text, self.width - first.chars().count());
+        let wrapped = wrap(text, self.width - first.chars().count(), 0);
         let marks = std::iter::once(first).chain(std::iter::repeat(further));
-        let lines = wrapped.lines().zip(marks);
+        let lines = wrapped.iter().zip(marks);
         lines
             .map(|(line, mark)| format!("{}{line}\n", self.paint(colour, mark)))
             .collect()
@@ -222,34 +222,19 @@ impl Page {
     /// The lines of a label that hangs from the column `at` of an excerpt, whose line numbers are `gutter` columns wide.
     fn label_lines(self, label: &str, at: usize, gutter: usize) -> Vec<String> {
         let used = gutter + 4 + at + 4;
-        let label = wrap(label, self.width.saturating_sub(used).max(30));
+        let label = wrap(label, self.width.saturating_sub(used).max(30), 0);
         let pad = " ".repeat(at);
-        let first = label.find('\n').map_or("╰──", |_| "╰─┤");
+        let first = if label.len() > 1 {
+            "╰─┤"
+        } else {
+            "╰──"
+        };
         let marks = std::iter::once(("", first)).chain(std::iter::repeat(("  ", "│")));
-        let lines = label.lines().zip(marks);
+        let lines = label.iter().zip(marks);
         lines
             .map(|(line, (indent, mark))| format!("{pad}{indent}{} {line}", self.paint(RED, mark)))
             .collect()
     }
-}
-
-/// Breaks a text at spaces into lines of at most `width` characters; a longer word stands alone.
-fn wrap(text: &str, width: usize) -> String {
-    let mut wrapped = String::new();
-    let mut used = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
-            wrapped.push('\n');
-            used = 0;
-        } else if used > 0 {
-            wrapped.push(' ');
-            used += 1;
-        }
-        wrapped.push_str(word);
-        used += length;
-    }
-    wrapped
 }
 
 impl fmt::Display for SpecErrors {
