@@ -76,21 +76,12 @@ impl RowsProblem {
 }
 
 /// Why a file could not be read, written, or understood.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CopyError<E> {
+    #[error("{0}")]
     Read(E),
-    Write(std::io::Error),
-    Rows(RowsProblem),
-}
-
-impl<E> From<RowsProblem> for CopyError<E> {
-    fn from(problem: RowsProblem) -> Self {
-        Self::Rows(problem)
-    }
-}
-
-impl<E> From<std::io::Error> for CopyError<E> {
-    fn from(error: std::io::Error) -> Self {
-        Self::Write(error)
-    }
+    #[error(transparent)]
+    Write(#[from] std::io::Error),
+    #[error(transparent)]
+    Rows(#[from] RowsProblem),
 }
