@@ -14,64 +14,37 @@ use serde::{Deserialize, Serialize};
 
 pub use parse::UnitError;
 
-/// A duration in seconds; finite and not negative when parsed.
-#[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Seconds(pub f64);
+/// Defines quantities: plain numbers where they are serialized.
+macro_rules! quantities {
+    ($($(#[$doc:meta])+ $name:ident($number:ty) $(: $($more:ident),+)?;)+) => {$(
+        $(#[$doc])+
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
+        $(#[derive($($more),+)])?
+        #[serde(transparent)]
+        pub struct $name(pub $number);
+    )+};
+}
 
-/// An amount of money in US dollars.
-#[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Usd(pub f64);
-
-/// A price in US dollars per instance and hour.
-#[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct UsdPerHour(pub f64);
-
-/// A size in bytes.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Bytes(pub u64);
+quantities! {
+    /// A duration in seconds; finite and not negative when parsed.
+    Seconds(f64);
+    /// An amount of money in US dollars.
+    Usd(f64);
+    /// A price in US dollars per instance and hour.
+    UsdPerHour(f64);
+    /// A size in bytes.
+    Bytes(u64): Eq, Ord, Hash;
+    /// A share of a whole: 0.03 is three hundredths. Written `3%` in a spec.
+    Fraction(f64);
+    /// A share in percent: 90.0 is ninety hundredths.
+    Percent(f64);
+}
 
 /// A number of things to calculate with. Exact up to 2^53, far beyond any number of runs, checks or objects here.
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
 pub fn count_as_float(count: usize) -> f64 {
     count as f64
 }
-
-/// A share of a whole: 0.03 is three hundredths. Written `3%` in a spec.
-#[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Fraction(pub f64);
-
-/// A share in percent: 90.0 is ninety hundredths.
-#[derive(
-    Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Percent(pub f64);
 
 impl Bytes {
     pub const KIB: u64 = 1 << 10;
