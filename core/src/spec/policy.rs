@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::{BackendKind, Job, Override, Spec};
 use crate::instance::InstanceType;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
-use crate::units::Usd;
+use crate::units::{Usd, count_as_float};
 use difference::Differences;
 
 /// What a change does to policy, in sentences.
@@ -124,7 +124,9 @@ pub fn apply_base_policy(
     };
     let of_base = |job: &Job| base.as_ref().and_then(|base| base.job(&job.name));
     let is_new = |job: &&Job| of_base(job).is_none();
-    let share = share(cap, head.jobs.iter().filter(is_new).count());
+    // More jobs do not get more money.
+    let new_jobs = head.jobs.iter().filter(is_new).count();
+    let share = Usd(cap.0 / count_as_float(new_jobs.max(1)));
     let base_overrides = base.as_ref().map_or(&[][..], |base| &base.overrides);
     for job in &mut spec.jobs {
         let mut differences = Differences::default();
@@ -174,16 +176,6 @@ fn drop_prices(spec: &mut Spec, is_listed: &dyn Fn(&InstanceType) -> bool) -> Op
             dropped.join(", ")
         )
     })
-}
-
-/// Each job's share of a common limit: more jobs do not get more money.
-fn share(together: Usd, jobs: usize) -> Usd {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a spec has far fewer jobs than 2^52"
-    )]
-    let jobs = jobs.max(1) as f64;
-    Usd(together.0 / jobs)
 }
 
 /// Caps the cost of the canaries of a job that is not in the base, and returns the note about it.
