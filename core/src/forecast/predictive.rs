@@ -48,10 +48,7 @@ const PARTS_OF_A_TERM: usize = 60;
 
 impl Predictive {
     fn of_one(middle: f64, errs: Errs, scale: f64, degrees_of_freedom: f64) -> Self {
-        let spread = Spread {
-            scale,
-            degrees_of_freedom,
-        };
+        let spread = Spread::new(scale, degrees_of_freedom);
         Self {
             middle,
             errs,
@@ -387,14 +384,6 @@ fn quantiles(components: &[Component]) -> impl Fn(f64) -> f64 {
             ),
             _ => mixture_quantile(components, p),
         }
-    }
-}
-
-#[cfg(test)]
-impl Predictive {
-    /// The spread of a distribution with one component.
-    pub(super) fn spread(&self) -> Spread {
-        self.components[0].spread
     }
 }
 

@@ -42,16 +42,10 @@ use sides::{Axis, ComparedValue, Side};
 /// The common effect of day and machine on ln y of all canaries of one side: the median over nine workloads of the variation of
 /// full runs on one shared machine, 0.03, and a little more, since two machines of one type differ too. The basis is 27 runs on
 /// one machine, hence the few degrees of freedom.
-const SESSION_EFFECT_ON_TIME: Spread = Spread {
-    scale: 0.035,
-    degrees_of_freedom: 6.0,
-};
+const SESSION_EFFECT_ON_TIME: Spread = Spread::new(0.035, 6.0);
 
 /// Peak memory depends little on the day: half its run-to-run noise, and more than that on the allocator and its threads.
-const SESSION_EFFECT_ON_MEMORY: Spread = Spread {
-    scale: 0.01,
-    degrees_of_freedom: 6.0,
-};
+const SESSION_EFFECT_ON_MEMORY: Spread = Spread::new(0.01, 6.0);
 
 const TIME: ComparedValue = ComparedValue {
     subject: "time",

@@ -64,10 +64,7 @@ impl ResidualNoise {
 
     /// The spread of a value with this variance.
     pub(in crate::forecast) fn spread(&self, variance: f64) -> Spread {
-        Spread {
-            scale: variance.sqrt(),
-            degrees_of_freedom: self.degrees_of_freedom,
-        }
+        Spread::new(variance.sqrt(), self.degrees_of_freedom)
     }
 
     /// The spread of one new run about a location that runs of so much weight have shown.

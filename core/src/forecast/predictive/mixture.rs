@@ -75,10 +75,7 @@ pub(super) fn as_one(group: &[Component]) -> Component {
     Component {
         weight,
         center,
-        spread: Spread {
-            scale: variance.sqrt(),
-            degrees_of_freedom,
-        },
+        spread: Spread::new(variance.sqrt(), degrees_of_freedom),
     }
 }
 

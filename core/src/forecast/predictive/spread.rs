@@ -18,11 +18,15 @@ pub(in crate::forecast) struct Spread {
 }
 
 impl Spread {
-    pub(super) fn normal(scale: f64) -> Self {
+    pub(in crate::forecast) const fn new(scale: f64, degrees_of_freedom: f64) -> Self {
         Self {
             scale,
-            degrees_of_freedom: f64::INFINITY,
+            degrees_of_freedom,
         }
+    }
+
+    pub(super) fn normal(scale: f64) -> Self {
+        Self::new(scale, f64::INFINITY)
     }
 
     /// The spread of the sum of two independent errors, as one Student-t whose degrees of freedom follow the
@@ -37,10 +41,7 @@ impl Spread {
         let others = (other.scale / scale).powi(2);
         let doubt =
             own.powi(2) / self.degrees_of_freedom + others.powi(2) / other.degrees_of_freedom;
-        Self {
-            scale,
-            degrees_of_freedom: 1.0 / doubt,
-        }
+        Self::new(scale, 1.0 / doubt)
     }
 
     /// The spread with an independent uncertainty of scale `doubt` added to the variance, on the same degrees of freedom: the

@@ -73,15 +73,11 @@ fn an_estimated_price_alone_spans_fifteen_percent_each_way() {
 /// Two equal variances on 4 degrees of freedom each count as 8: the textbook case of Welch's test.
 #[test]
 fn two_spreads_add_their_variances_and_pool_their_degrees_of_freedom() {
-    let spread = |scale, degrees_of_freedom| Spread {
-        scale,
-        degrees_of_freedom,
-    };
-    let one = spread(0.3, 4.0);
+    let one = Spread::new(0.3, 4.0);
     let both = one.and(one);
     assert!(near(both.scale, 0.3 * 2f64.sqrt(), 1e-12));
     assert!(near(both.degrees_of_freedom, 8.0, 1e-12));
-    assert_eq!(one.and(spread(0.0, 1.0)), one);
+    assert_eq!(one.and(Spread::new(0.0, 1.0)), one);
 }
 
 /// scipy 1.17.1, `stats.t.sf`; the 5 % points also in every printed table.
@@ -110,14 +106,18 @@ fn the_tail_of_a_student_t_is_that_of_the_tables() {
     assert_eq!(student_tail(f64::INFINITY, 6.0), 0.0);
 }
 
+impl Predictive {
+    /// The spread of a distribution with one component.
+    pub(in crate::forecast) fn spread(&self) -> Spread {
+        self.components[0].spread
+    }
+}
+
 fn component(weight: f64, center: f64, scale: f64, degrees_of_freedom: f64) -> Component {
     Component {
         weight,
         center,
-        spread: Spread {
-            scale,
-            degrees_of_freedom,
-        },
+        spread: Spread::new(scale, degrees_of_freedom),
     }
 }
 
