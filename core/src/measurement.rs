@@ -22,7 +22,7 @@ use crate::grammar::{grouped, list};
 use crate::instance::{InstanceConfiguration, Price};
 use crate::metric::MetricName;
 use crate::spec::BackendKind;
-use crate::units::{Bytes, Fraction, Percent, Seconds, Usd};
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, is_default};
 
 /// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
@@ -79,7 +79,7 @@ pub struct Measurement {
     /// Other words of `command` that may mend it; not written down.
     #[serde(skip)]
     pub cure: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Phases::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub phases: Phases,
     /// Of the training time, what passed before the script began, where the image installs the source's `requirements.txt` in it.
     /// Absent where it installs none, and where no probe says when the script began.
@@ -348,12 +348,6 @@ pub struct Phases {
     pub download: Option<Seconds>,
     pub training: Option<Seconds>,
     pub upload: Option<Seconds>,
-}
-
-impl Phases {
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// What a host used during a run; each value with its source.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
 use crate::metric::MemoryOf;
-use crate::units::{Bytes, UsdPerHour};
+use crate::units::{Bytes, UsdPerHour, is_default};
 
 /// The name of one machine type: `ml.m5.2xlarge`, or `local` for the machine the gate runs on.
 #[derive(
@@ -316,19 +316,13 @@ pub enum PriceKind {
     OnDemandForSpot,
 }
 
-impl PriceKind {
-    fn is_on_demand(&self) -> bool {
-        *self == Self::OnDemand
-    }
-}
-
 /// The price of one machine for one hour.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
     pub usd_per_hour: UsdPerHour,
     /// Omitted of a job that runs on demand.
-    #[serde(default, skip_serializing_if = "PriceKind::is_on_demand")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub kind: PriceKind,
     /// What the machine of a spot price costs on demand; absent where that is not known, and of other kinds.
     pub on_demand_usd_per_hour: Option<UsdPerHour>,

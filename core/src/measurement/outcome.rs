@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::metric::MemoryOf;
+use crate::units::is_default;
 
 /// How a run ended. Only completed runs enter a fit; the others are listed with their reason.
 #[skip_serializing_none]
@@ -22,7 +23,7 @@ pub enum Outcome {
     },
     OutOfMemory {
         /// Whose memory ran out; omitted if it was the machine's.
-        #[serde(default, skip_serializing_if = "MemoryOf::is_machine")]
+        #[serde(default, skip_serializing_if = "is_default")]
         of: MemoryOf,
         last_line: Option<String>,
     },

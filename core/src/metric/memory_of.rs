@@ -18,10 +18,6 @@ pub enum MemoryOf {
 impl MemoryOf {
     pub const ALL: [Self; 2] = [Self::Machine, Self::Gpu];
 
-    pub fn is_machine(&self) -> bool {
-        *self == Self::Machine
-    }
-
     /// The one of the two that is of this memory.
     pub fn pick<T>(self, machine: T, gpu: T) -> T {
         match self {

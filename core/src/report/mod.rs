@@ -86,7 +86,7 @@ use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::MetricName;
 use crate::spec::ChangedSetting;
-use crate::units::{Seconds, Usd, UsdPerHour};
+use crate::units::{Seconds, Usd, UsdPerHour, is_default};
 use crate::verdict::{BudgetRow, Reason, Recommendation, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
@@ -174,10 +174,6 @@ pub struct JobPolicy {
     pub renamed_from: Option<String>,
     /// Who accepted that the job is over its budget; absent if nobody did.
     pub accepted: Option<Acceptance>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// The result of one job.

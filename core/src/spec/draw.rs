@@ -58,13 +58,6 @@ pub enum DrawUnit {
     Folder,
 }
 
-impl ChannelDraw {
-    /// Whether it is drawn as where nothing is written.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl fmt::Display for ChannelDraw {
     /// `{by: folder, order: last, always: [labels.csv]}`; `random` where nothing is written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use super::{
     Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
+use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour, is_default};
 
 /// What the names of secrets have in them, in lower case.
 const SECRET_WORDS: [&str; 5] = ["secret", "token", "password", "credential", "api_key"];
@@ -429,7 +429,7 @@ values! {
     ScriptShare: Self::to_string, value = |share| Some(json(share)) => Option<String>;
     FollowingCount: Self::to_string, value = |count| Some(json(count)) => Option<String>;
     Work: Self::to_string, value = |work| Some(json(work)) => Option<String>;
-    ChannelDraw: Self::to_string, value = |draw| (!draw.is_default()).then(|| json(draw)) => Option<String>;
+    ChannelDraw: Self::to_string, value = |draw| (!is_default(draw)).then(|| json(draw)) => Option<String>;
     ChannelSample: |sample| sample.words().to_owned(), value = |sample| {
         (*sample != Self::Objects).then(|| json(&sample.words()))
     } => Option<String>;

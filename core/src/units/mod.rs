@@ -46,6 +46,11 @@ pub fn count_as_float(count: usize) -> f64 {
     count as f64
 }
 
+/// Whether it is what a file has where it does not say it.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl Bytes {
     pub const KIB: u64 = 1 << 10;
     pub const MIB: u64 = 1 << 20;
