@@ -2,7 +2,7 @@
 //!
 //! They are in `data/` beside this file, with their sources and dates. A table is parsed at its first use.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use super::{Capacity, InstanceType, Price, PriceEvidence};
 use crate::units::{Bytes, UsdPerHour};
 
-const INSTANCES: &str = include_str!("data/instances.csv");
+static INSTANCES: LazyLock<Vec<InstanceRow>> =
+    LazyLock::new(|| rows(include_str!("data/instances.csv")));
 const PRICES: &str = include_str!("data/sagemaker-training-prices.csv");
 const ESTIMATES: &str = include_str!("data/sagemaker-training-price-estimates.csv");
 
@@ -32,30 +33,25 @@ pub fn local_disks(kind: &InstanceType) -> Option<f64> {
 
 /// Every listed type, by family and from small to large, for suggestions.
 pub fn listed_types() -> impl Iterator<Item = &'static str> {
-    instances().iter().map(|row| row.instance_type.as_str())
+    INSTANCES.iter().map(|row| row.instance_type.as_str())
 }
 
 /// The on-demand price of one machine for one hour of training in a region such as `us-east-1`.
 ///
 /// `None` if it is not known, and for `local`. No pair of type and region stands twice, so no estimate hides a price.
 pub fn price(kind: &InstanceType, region: &str) -> Option<Price> {
-    static TABLE: OnceLock<Vec<PriceRow>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| [PRICES, ESTIMATES].into_iter().flat_map(rows).collect());
+    static TABLE: LazyLock<Vec<PriceRow>> =
+        LazyLock::new(|| [PRICES, ESTIMATES].into_iter().flat_map(rows).collect());
     let is_of = |row: &&PriceRow| row.region == region && row.instance_type == kind.name();
-    table.iter().find(is_of).map(PriceRow::price)
+    TABLE.iter().find(is_of).map(PriceRow::price)
 }
 
 /// GiB of one GPU as the driver has them (`nvidia-smi`, 15,360 and 11,441 MiB), where EC2 lists what is built in: error correction
 /// takes a part.
 const USABLE_GPU_MEMORY: [(&str, f64); 2] = [("T4", 15.0), ("K80", 11.173)];
 
-fn instances() -> &'static [InstanceRow] {
-    static TABLE: OnceLock<Vec<InstanceRow>> = OnceLock::new();
-    TABLE.get_or_init(|| rows(INSTANCES))
-}
-
 fn row(kind: &InstanceType) -> Option<&'static InstanceRow> {
-    instances()
+    INSTANCES
         .iter()
         .find(|row| row.instance_type == kind.name())
 }
@@ -136,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_row_of_every_table_is_read_and_no_type_stands_twice() {
-        assert_eq!(rows::<InstanceRow>(INSTANCES).len(), 225);
+        assert_eq!(INSTANCES.len(), 225);
         let names: HashSet<&str> = listed_types().collect();
         assert_eq!(names.len(), 225);
         for name in names {
