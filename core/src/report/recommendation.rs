@@ -6,7 +6,7 @@ use super::words;
 use super::{InstanceForecast, JobReport};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
-use crate::verdict::{self, LimitNeeded, Recommendation, Verdict};
+use crate::verdict::{LimitNeeded, Recommendation, Verdict};
 
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
@@ -94,11 +94,8 @@ fn figures(job: &JobReport, instance: &str, metrics: &[Metric]) -> Vec<String> {
 
 fn limit_needed(needed: &LimitNeeded) -> String {
     let limit = generous(needed.line, needed.bound, needed.limit);
-    let limit = verdict::words::limit(needed.line, limit);
-    let moved = match needed.bound {
-        Bound::Max => "raised",
-        Bound::Min => "lowered",
-    };
+    let limit = needed.line.exact(limit);
+    let moved = needed.bound.pick("raised", "lowered");
     format!("{} limit is {moved} to {limit}", needed.line.words())
 }
 

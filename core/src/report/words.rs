@@ -81,7 +81,7 @@ pub fn used(of_limit: f64) -> (String, &'static str) {
 
 /// A limit as a reader knows it from the spec: `at most 50 USD`, `at least 20%`.
 pub fn limit(line: LineKind, bound: Bound, limit: f64) -> String {
-    let figure = verdict::words::limit(line, limit);
+    let figure = line.exact(limit);
     format!("{} {figure}", bound.pick("at most", "at least"))
 }
 

@@ -11,20 +11,10 @@ const MOST_CHANCE_SHOWN: f64 = 0.995;
 /// Digits added at most to distinguish a value from the limit beside it.
 const MOST_ADDED_DIGITS: usize = 6;
 
-/// A limit, exactly as it was meant: `36h 30m`, `12.50 USD`, `56.4%`; of an increase `+20%`.
-pub fn limit(kind: LineKind, limit: f64) -> String {
-    kind.exact(limit)
-}
-
-/// A value in the unit of its line, rounded for a reader: `5h 42m`, `63 USD`, `88%`.
-pub fn amount(kind: LineKind, value: f64) -> String {
-    kind.rounded(value)
-}
-
 /// A value that stands beside its limit: with as many more digits as the two need to differ, `0.272 USD` beside `0.27 USD`.
 pub fn amount_beside(kind: LineKind, value: f64, limit: f64) -> String {
     if value == limit || !value.is_finite() {
-        return amount(kind, value);
+        return kind.rounded(value);
     }
     let unit = kind.unit();
     let fewest = unit.decimals(value);
@@ -42,14 +32,14 @@ pub fn amount_beside(kind: LineKind, value: f64, limit: f64) -> String {
     });
     let added = digits.filter(|digits| *digits > fewest);
     let number = added.and_then(|digits| unit.with_decimals(value, digits));
-    number.map_or_else(|| amount(kind, value), |number| kind.signed(value, number))
+    number.map_or_else(|| kind.rounded(value), |number| kind.signed(value, number))
 }
 
 /// How far a value lies from its limit; between two percentages in points, lest `7%` be read as a share of the limit.
 pub fn distance(kind: LineKind, difference: f64) -> String {
     match kind.unit() {
         Unit::Percent => format!("{} points", Unit::Percent.bare(difference)),
-        _ => amount(kind, difference),
+        _ => kind.rounded(difference),
     }
 }
 
@@ -79,7 +69,7 @@ pub fn side(bound: Bound) -> &'static str {
 /// raise it for certain`.
 pub fn existing_breach(kind: LineKind, bound: Bound, breach: &ExistingBreach) -> String {
     let (side, raise) = (side(bound), bound.pick("raise", "lower"));
-    let base = breach.base.map(|base| format!(" ({})", amount(kind, base)));
+    let base = breach.base.map(|base| format!(" ({})", kind.rounded(base)));
     let base = base.unwrap_or_default();
     let change = match breach.counts_as {
         Level::Warn => format!("is not sure to {raise} it"),
@@ -110,7 +100,7 @@ mod tests {
             (LineKind::Absolute(Memory), 56.4, "56.4%"),
             (LineKind::Increase(Cost), 20.0, "+20%"),
         ] {
-            assert_eq!(limit(kind, written), shown);
+            assert_eq!(kind.exact(written), shown);
         }
     }
 
