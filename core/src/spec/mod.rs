@@ -50,7 +50,7 @@ pub use job::Job;
 pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;
-pub use read::{SpecSource, read};
+pub use read::{SpecSource, json_schema, read};
 pub use run_place::Traits;
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
@@ -141,11 +141,6 @@ impl Spec {
 pub struct SpecWarning {
     pub field: String,
     pub message: String,
-}
-
-/// The JSON Schema of a spec, draft 2020-12, made from the types it is read with.
-pub fn json_schema() -> serde_json::Value {
-    read::schema()
 }
 
 /// A commented spec for the local backend to start from; it passes [`read()`].

@@ -66,9 +66,9 @@ fn hash(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The JSON Schema of a spec, draft 2020-12: what an editor needs to complete and check one. What a schema cannot say
-/// (an override must name a job) is left to [`read`].
-pub(super) fn schema() -> Json {
+/// The JSON Schema of a spec, draft 2020-12, made from the types it is read with: what an editor needs to complete and check one.
+/// What a schema cannot say (an override must name a job) is left to [`read`].
+pub fn json_schema() -> Json {
     let mut definitions = Definitions::new();
     SpecKeys::schema(&mut definitions);
     // A reader of the file wants to know first what it is.
