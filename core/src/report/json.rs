@@ -27,15 +27,13 @@ pub enum ReportError {
 
 impl ReportError {
     /// What to do about it.
-    pub fn help(&self) -> String {
+    pub fn help(&self) -> &'static str {
         match self {
             Self::Malformed { .. } => {
                 "give a file that `canary-gate run --output report.json` wrote; `canary-gate schema report` prints its form"
-                    .to_owned()
             }
             Self::Newer { .. } => {
                 "it was written by a newer canary-gate: render it with that version, or make it again with this one"
-                    .to_owned()
             }
         }
     }
