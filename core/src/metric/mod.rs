@@ -243,11 +243,6 @@ impl<T> PerMetric<T> {
     pub fn of(value: impl FnMut(Metric) -> T) -> Self {
         Self(Metric::ALL.map(value))
     }
-
-    /// In the order of [`Metric::ALL`].
-    pub fn iter(&self) -> impl Iterator<Item = (Metric, &T)> {
-        Metric::ALL.into_iter().zip(&self.0)
-    }
 }
 
 impl<T: Default> Default for PerMetric<T> {

@@ -17,9 +17,8 @@ pub(super) fn serialize<S: Serializer>(
     estimates: &Estimates,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let known = estimates.iter();
-    let known = known.filter_map(|(metric, estimate)| Some((metric.key(), estimate.as_ref()?)));
-    serializer.collect_map(known)
+    let known = |metric: Metric| Some((metric.key(), estimates[metric].as_ref()?));
+    serializer.collect_map(Metric::ALL.into_iter().filter_map(known))
 }
 
 /// Passes over keys that this version does not know.
