@@ -35,19 +35,13 @@ pub struct SpecProblem {
     pub(super) span: Option<Range<usize>>,
 }
 
-impl SpecProblem {
-    /// Field and message: `jobs.churn: unknown key "bugdet"`.
-    fn label(&self) -> String {
-        match self.field.as_str() {
-            "" => self.message.clone(),
-            field => format!("{field}: {}", self.message),
-        }
-    }
-}
-
 impl fmt::Display for SpecProblem {
+    /// Field and message: `jobs.churn: unknown key "bugdet"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.label())
+        match self.field.as_str() {
+            "" => f.write_str(&self.message),
+            field => write!(f, "{field}: {}", self.message),
+        }
     }
 }
 
@@ -105,7 +99,7 @@ impl SpecErrors {
             text += &match problem.span.as_ref().zip(problem.place) {
                 Some((span, place)) => {
                     let place = format!("{}:{}:{}", self.name, place.line, place.column);
-                    page.excerpt(&lines, span, &place, &problem.label())
+                    page.excerpt(&lines, span, &place, &problem.to_string())
                 }
                 None => page.headline(&format!("{}: {problem}", self.name)),
             };
