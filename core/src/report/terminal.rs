@@ -68,12 +68,13 @@ fn within(text: &Prose, limit: usize) -> String {
     without_commands(&text.flattened(|text| text.for_terminal(limit)))
 }
 
-fn colour(tone: Tone) -> Option<Color> {
+/// The tone's colour in a table, and with bold in a line.
+fn colour(tone: Tone) -> (Option<Color>, &'static str) {
     match tone {
-        Tone::Good => Some(Color::DarkGreen),
-        Tone::Bad => Some(Color::DarkRed),
-        Tone::Doubtful => Some(Color::DarkYellow),
-        Tone::Plain => None,
+        Tone::Good => (Some(Color::DarkGreen), "1;32"),
+        Tone::Bad => (Some(Color::DarkRed), "1;31"),
+        Tone::Doubtful => (Some(Color::DarkYellow), "1;33"),
+        Tone::Plain => (None, "1"),
     }
 }
 
@@ -82,12 +83,7 @@ fn paint(text: &str, tone: Tone, style: TerminalStyle) -> String {
     if !style.colours {
         return text.to_owned();
     }
-    let code = match tone {
-        Tone::Good => "1;32",
-        Tone::Bad => "1;31",
-        Tone::Doubtful => "1;33",
-        Tone::Plain => "1",
-    };
+    let (_, code) = colour(tone);
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
@@ -329,7 +325,7 @@ fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
         };
     }
     let mut shown = comfy_table::Cell::new(text);
-    if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone)) {
+    if let Some(colour) = cell.mark.and_then(|mark| colour(mark.tone).0) {
         shown = shown.fg(colour);
     }
     if cell.is_strong {
