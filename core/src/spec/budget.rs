@@ -67,11 +67,6 @@ impl BudgetLine {
     /// The limit of the implicit lines of memory, a share of the machine's or of the GPU's.
     pub const ALL_MEMORY: Percent = Percent(100.0);
 
-    /// That no more of a memory is used than there is.
-    fn all_of(of: MemoryOf) -> Self {
-        Self::implicit(Metric::share_of(of), Self::ALL_MEMORY)
-    }
-
     /// Whether it is an upper limit of `kind` whose breach fails the check.
     fn fails_above(&self, kind: LineKind) -> bool {
         self.kind == kind && self.bound == Bound::Max && self.level == Level::Fail
@@ -181,7 +176,9 @@ impl Budget {
     pub fn renew_implicit_lines(&mut self, max_runtime: Option<Seconds>) {
         self.lines.retain(|line| line.origin == LineOrigin::Written);
         let time = max_runtime.map(|limit| BudgetLine::implicit(Metric::Time, limit));
-        let memory = MemoryOf::ALL.map(BudgetLine::all_of);
+        // No more is used than there is.
+        let all_of = |of| BudgetLine::implicit(Metric::share_of(of), BudgetLine::ALL_MEMORY);
+        let memory = MemoryOf::ALL.map(all_of);
         for implicit in memory.into_iter().chain(time) {
             let covers =
                 |line: &BudgetLine| line.fails_above(implicit.kind) && line.limit <= implicit.limit;
