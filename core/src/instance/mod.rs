@@ -164,13 +164,7 @@ impl InstanceConfiguration {
 
     /// Whether both are the same machines, whichever script starts them.
     pub fn is_same_machines(&self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::Heterogeneous { groups: one, .. },
-                Self::Heterogeneous { groups: other, .. },
-            ) => one == other,
-            (one, other) => one == other,
-        }
+        self == other || !self.groups().is_empty() && self.groups() == other.groups()
     }
 
     /// The script that starts all groups, when it differs from the job's own.
@@ -196,15 +190,10 @@ impl fmt::Display for InstanceConfiguration {
             Self::Homogeneous(instance_type, 1) => write!(f, "{instance_type}"),
             Self::Homogeneous(instance_type, count) => write!(f, "{count}x {instance_type}"),
             Self::Heterogeneous { groups, .. } => {
-                for (index, group) in groups.iter().enumerate() {
-                    let separator = if index == 0 { "" } else { " + " };
-                    write!(
-                        f,
-                        "{separator}{}: {}x {}",
-                        group.name, group.count, group.instance_type
-                    )?;
-                }
-                Ok(())
+                let groups = groups
+                    .iter()
+                    .map(|one| format!("{}: {}x {}", one.name, one.count, one.instance_type));
+                f.write_str(&groups.collect::<Vec<_>>().join(" + "))
             }
         }
     }
@@ -216,22 +205,22 @@ impl FromStr for InstanceConfiguration {
     /// `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or the printed form of groups, `data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge`.
     fn from_str(text: &str) -> Result<Self, InstanceError> {
         let text = text.trim();
-        let fail = || InstanceError {
+        let fail = |suggestion| InstanceError {
             found: text.to_owned(),
-            suggestion: None,
+            suggestion,
         };
         if text.contains(':') {
             let groups = text
                 .split(" + ")
                 .map(|part| {
-                    let (name, machines) = part.split_once(": ").ok_or_else(fail)?;
+                    let (name, machines) = part.split_once(": ").ok_or_else(|| fail(None))?;
                     match machines.parse()? {
                         Self::Homogeneous(instance_type, count) => Ok(InstanceGroup {
                             name: name.to_owned(),
                             instance_type,
                             count,
                         }),
-                        Self::Heterogeneous { .. } => Err(fail()),
+                        Self::Heterogeneous { .. } => Err(fail(None)),
                     }
                 })
                 .collect::<Result<_, _>>()?;
@@ -246,10 +235,7 @@ impl FromStr for InstanceConfiguration {
         let instance_type: InstanceType = kind.parse()?;
         match count.strip_suffix('x').and_then(|n| n.parse::<u32>().ok()) {
             Some(count) if count > 0 => Ok(Self::Homogeneous(instance_type, count)),
-            _ => Err(InstanceError {
-                found: text.to_owned(),
-                suggestion: Some(format!("2x {instance_type}")),
-            }),
+            _ => Err(fail(Some(format!("2x {instance_type}")))),
         }
     }
 }

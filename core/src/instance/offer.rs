@@ -120,20 +120,16 @@ impl Offer {
 
     /// With this capacity, if all machines are of one type without a known capacity.
     pub fn or_capacity(mut self, capacity: impl FnOnce() -> Option<Capacity>) -> Self {
-        if let [only] = self.members.as_mut_slice()
-            && only.capacity.is_none()
-        {
-            only.capacity = capacity();
+        if let [only] = self.members.as_mut_slice() {
+            only.capacity = only.capacity.take().or_else(capacity);
         }
         self
     }
 
     /// With this price, where all machines are of one type without any.
     pub fn or_price(mut self, price: impl FnOnce() -> Option<Price>) -> Self {
-        if let [only] = self.members.as_mut_slice()
-            && only.price.is_none()
-        {
-            only.price = price();
+        if let [only] = self.members.as_mut_slice() {
+            only.price = only.price.take().or_else(price);
         }
         self
     }
@@ -182,15 +178,10 @@ impl Offer {
             return Err(NoCost::NoPrice(missing));
         }
         let Usd(usd) = self.cost(Seconds(1.0)).unwrap_or_default();
-        let prices = || {
-            self.members
-                .iter()
-                .filter_map(|member| member.price.as_ref())
-        };
+        let mut prices = self.members.iter().filter_map(|it| it.price.as_ref());
         if !(usd > 0.0 && usd.is_finite()) {
-            let prices: Vec<String> = prices()
-                .map(|price| price.usd_per_hour.to_string())
-                .collect();
+            let prices = prices.map(|price| price.usd_per_hour.to_string());
+            let prices: Vec<String> = prices.collect();
             return Err(NoCost::NotAPrice {
                 configuration: self.configuration.to_string(),
                 price: prices.join(" and "),
@@ -198,7 +189,7 @@ impl Offer {
         }
         Ok(CostOfASecond {
             usd,
-            is_estimate: prices().any(Price::is_estimate),
+            is_estimate: prices.any(Price::is_estimate),
         })
     }
 }
