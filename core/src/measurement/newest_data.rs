@@ -50,16 +50,9 @@ impl<'a> NewestData<'a> {
                 is_kept[index] = true;
             }
         }
-        let part = |wanted: bool| {
-            (runs.iter().zip(&is_kept))
-                .filter(|(_, is_kept)| **is_kept == wanted)
-                .map(|(run, _)| *run)
-                .collect()
-        };
-        Self {
-            kept: part(true),
-            left_out: part(false),
-        }
+        let mut is_kept = is_kept.into_iter();
+        let (kept, left_out) = (runs.iter()).partition(|_| is_kept.next() == Some(true));
+        Self { kept, left_out }
     }
 
     /// A sentence on the runs of other data; `None` if there are none.
