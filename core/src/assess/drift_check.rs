@@ -64,7 +64,7 @@ pub fn hold_against_earlier(
 
 fn not_judged(report: &mut JobReport, reason: &str) {
     report.verdict = Verdict::NotJudged;
-    report.reason = reason.into();
+    report.reason = Reason::new(reason);
     if let Some(row) = report.forecasts.first_mut() {
         row.verdict = Verdict::NotJudged;
     }
@@ -95,7 +95,8 @@ fn add(job: &Job, series: &[&CheckRecord], report: &mut JobReport) {
         Ok(found) => {
             report.drift = found;
             if report.has_drifted() && report.verdict == Verdict::NotJudged {
-                report.reason = "a full run takes more than the drift policy allows".into();
+                let why = "a full run takes more than the drift policy allows";
+                report.reason = Reason::new(why);
             }
         }
         Err(unknown) => {

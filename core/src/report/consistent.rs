@@ -130,7 +130,7 @@ mod tests {
         (report.verdict, report.exit_code) = (Verdict::Within, 0);
         let job = &mut report.jobs[0];
         job.verdict = Verdict::Within;
-        job.reason = "cost is 1 USD, 49 USD below 50 USD".into();
+        job.reason = Reason::new("cost is 1 USD, 49 USD below 50 USD");
         job.forecasts[0].verdict = Verdict::Within;
         report
     }

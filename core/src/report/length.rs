@@ -129,7 +129,7 @@ mod tests {
 
     use super::super::{Failure, samples};
     use super::*;
-    use crate::verdict::Verdict;
+    use crate::verdict::{Reason, Verdict};
 
     /// GitHub's limit less the marker.
     const COMMENT: usize = 64_800;
@@ -180,7 +180,7 @@ mod tests {
             .map(|index| {
                 let mut job = sample.clone();
                 job.name = format!("{index} {text}");
-                job.reason = text.into();
+                job.reason = Reason::new(text);
                 job.verdict = match index % 3 {
                     1 => Verdict::Exceeded,
                     _ => Verdict::Within,

@@ -27,12 +27,6 @@ impl Reason {
     }
 }
 
-impl From<&str> for Reason {
-    fn from(why: &str) -> Self {
-        Self::new(why)
-    }
-}
-
 /// Both, as one line of text has them.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

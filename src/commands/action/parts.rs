@@ -71,7 +71,7 @@ pub(super) async fn report(
         let unknown = |why, notes| whole_report::unknown_report(job, by, why, notes);
         let Some(part) = merged.jobs.iter().find(|part| part.name == job.name) else {
             // A leg that failed before it wrote its part must not turn the check green.
-            let why = Reason::from("no part has it: its leg failed or was not started");
+            let why = Reason::new("no part has it: its leg failed or was not started");
             let why = why.advising("see why in that leg's log, and run it again");
             jobs.extend(concerned.map(|_| unknown(&why, Vec::new())));
             continue;
