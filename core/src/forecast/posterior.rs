@@ -226,7 +226,7 @@ impl Posterior {
             prior: *prior,
             candidates,
             steeper,
-            noise: runs.noise(),
+            noise: runs.noise,
             weight_total: runs.weight_totals().iter().sum(),
             largest_share,
             largest_work: observations.iter().map(|run| run.work).fold(0.0, f64::max),

@@ -33,7 +33,7 @@ pub(in crate::forecast) struct Evidence<'a> {
     /// One run for each share, work and start that the runs have.
     places: Vec<Observation>,
     /// The noise as the runs show it.
-    noise: ResidualNoise,
+    pub(in crate::forecast) noise: ResidualNoise,
     /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
     ln_reached: f64,
 }
@@ -139,11 +139,6 @@ impl<'a> Evidence<'a> {
         self.noise.known_squares += squares;
         self.noise.degrees_of_freedom += degrees_of_freedom;
         self
-    }
-
-    /// The noise as the runs show it.
-    pub(in crate::forecast) fn noise(&self) -> ResidualNoise {
-        self.noise
     }
 
     /// The weight of the runs of each group.

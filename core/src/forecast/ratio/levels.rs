@@ -111,7 +111,7 @@ impl SharedLaws {
                 .map(|one| (one, evidence.centers(&one)))
                 .collect(),
             weights: evidence.weight_totals(),
-            noise: evidence.noise(),
+            noise: evidence.noise,
         }
     }
 

@@ -193,8 +193,8 @@ impl<'a> ComparedSides<'a> {
         Self {
             sides,
             prior,
-            noise: both.noise(),
-            least: both.noise().known_squares + squares[0] + squares[1],
+            noise: both.noise,
+            least: both.noise.known_squares + squares[0] + squares[1],
             weights: [weights[0], weights[1]],
             common: common.map(with_center).collect(),
             apart,
