@@ -9,7 +9,6 @@ use crate::console::signals::unless_cancelled;
 use crate::gate::detached;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::outcome::GateOutcome;
-use crate::gate::runner::Runner;
 use crate::grammar::{count, list};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
@@ -27,11 +26,10 @@ const START_THEM: &str = "start them with canary-gate run --detach at this commi
 pub(crate) async fn collect(
     input: &LabInput<'_>,
     plan: &mut Plan,
-    affected: &AffectedJob<'_>,
-    runner: &Runner<'_>,
 ) -> Result<Result<JobMeasurements, GateOutcome>, AppError> {
-    detached::fix(input, plan, runner.project);
-    let found = match look_for(input, plan.own(), runner).await {
+    let (affected, runner) = (input.affected, input.runner);
+    detached::fix(input, plan);
+    let found = match look_for(input, plan.own()).await {
         Err(error) if error.is_transient() => {
             let why = error.in_a_line();
             let why = format!("the canaries could not be looked for: {why}");
@@ -62,7 +60,7 @@ pub(crate) async fn collect(
     let missing = found.missing();
     plan.all[0].runs = Ok(PlannedRuns::Fixed(found.over.clone()));
     for alternative in plan.all[1..].iter_mut().filter(|one| one.runs.is_ok()) {
-        alternative.runs = match look_for(input, alternative, runner).await {
+        alternative.runs = match look_for(input, alternative).await {
             Err(error) if runner.cancellation.is_cancelled() => return Err(error),
             Err(error) => {
                 runner.say_of(input.job, &error.in_a_line());
@@ -76,7 +74,7 @@ pub(crate) async fn collect(
             }
         };
     }
-    let mut collected = lab::measure(input, plan, runner).await?;
+    let mut collected = lab::measure(input, plan).await?;
     if let (None, Some(why)) = (&collected.failure, &collected.broke_off) {
         let is_unread = |run: &&CanaryRun| {
             let asked = Measurement::of_run(run, runner.project.spec.backend, Outcome::Stopped);
@@ -122,12 +120,12 @@ fn not_yet(affected: &AffectedJob<'_>, reason: &Reason, error: AppError) -> Gate
 async fn look_for(
     input: &LabInput<'_>,
     one: &PlannedConfiguration,
-    runner: &Runner<'_>,
 ) -> Result<FoundCanaries, AppError> {
     let runs = match &one.runs {
         Ok(PlannedRuns::Fixed(runs)) => runs.as_slice(),
         Ok(PlannedRuns::Ladder(_)) | Err(_) => &[],
     };
+    let runner = input.runner;
     let report = |progress: CanaryProgress<'_>| {
         if let CanaryProgress::Fact(text) = progress {
             let line = runner.line_of(input.job, text);

@@ -3,12 +3,10 @@
 use crate::assess::whole_report;
 use crate::backend::{CanaryPayer, CanaryState};
 use crate::canary::CanaryRun;
-use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::gate::batch::CanaryFate;
 use crate::gate::lab::{self, LabInput};
 use crate::gate::outcome::GateOutcome;
-use crate::gate::runner::Runner;
 use crate::grammar::count;
 use crate::instance::InstanceConfiguration;
 use crate::plan::{self, Plan, PlannedRuns};
@@ -41,8 +39,8 @@ pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
 }
 
 /// Lets a plan have the canaries that are started before anything is known of any; of those that are left out it has notes.
-pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan, project: &Project) {
-    let offer_of = |instance: &InstanceConfiguration| project.offer(instance);
+pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan) {
+    let offer_of = |instance: &InstanceConfiguration| input.runner.project.offer(instance);
     let chosen = plan::detached_runs(input.job, input.dataset, plan, &offer_of);
     let left_out = chosen.left_out.iter();
     (plan.notes).extend(left_out.map(|run| lab::beyond_the_share(input.job, run)));
@@ -55,19 +53,14 @@ pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan, project: &Project) {
 
 /// Starts the canaries of a plan. Where one on `instance` cannot be started, but for want of room or money, all of the job are stopped
 /// again.
-pub(crate) async fn launch(
-    input: &LabInput<'_>,
-    plan: &mut Plan,
-    affected: &AffectedJob<'_>,
-    runner: &Runner<'_>,
-) -> Result<GateOutcome, AppError> {
-    let cancellation = &runner.cancellation;
+pub(crate) async fn launch(input: &LabInput<'_>, plan: &mut Plan) -> Result<GateOutcome, AppError> {
+    let (affected, cancellation) = (input.affected, &input.runner.cancellation);
     let is_adaptive = plan.is_adaptive();
-    fix(input, plan, runner.project);
+    fix(input, plan);
     if is_adaptive {
-        limit(input, plan, runner.project);
+        limit(input, plan);
     }
-    let mut launched = lab::measure(input, plan, runner).await?;
+    let mut launched = lab::measure(input, plan).await?;
     let fates = launched.standing.iter();
     let started = fates.filter_map(|(_, fate)| Some(fate.started()?.0.to_owned()));
     let started: Vec<String> = started.collect();
@@ -95,13 +88,14 @@ pub(crate) async fn launch(
 }
 
 /// Limits the canaries of the adaptive design to the longest that each may take, so that all together are within the account.
-fn limit(input: &LabInput<'_>, plan: &mut Plan, project: &Project) {
+fn limit(input: &LabInput<'_>, plan: &mut Plan) {
     let own = plan.own();
     let slice = (input.account).slice(input.account.left().map(|_| own.slice));
     let Some(left) = slice.left() else { return };
     let PlannedRuns::Fixed(runs) = plan.runs() else {
         return;
     };
+    let project = input.runner.project;
     let offers = runs.iter().map(|run| project.offer(&run.instance));
     let Some(each) = plan::seconds_for_each(left, offers) else {
         return;

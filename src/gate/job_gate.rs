@@ -80,6 +80,8 @@ impl<'a> JobGate<'a> {
             paid: RefCell::default(),
         });
         let input = LabInput {
+            runner,
+            affected,
             job,
             dataset,
             ready: &*ready,
@@ -89,14 +91,12 @@ impl<'a> JobGate<'a> {
             pull_request: self.pull_request,
         };
         let mut measured = match request.part {
-            RunPart::Whole => lab::measure(&input, &mut plan, runner).await?,
-            RunPart::Detach => return detached::launch(&input, &mut plan, affected, runner).await,
-            RunPart::Collect => {
-                match collected::collect(&input, &mut plan, affected, runner).await? {
-                    Ok(measured) => measured,
-                    Err(not_yet) => return Ok(not_yet),
-                }
-            }
+            RunPart::Whole => lab::measure(&input, &mut plan).await?,
+            RunPart::Detach => return detached::launch(&input, &mut plan).await,
+            RunPart::Collect => match collected::collect(&input, &mut plan).await? {
+                Ok(measured) => measured,
+                Err(not_yet) => return Ok(not_yet),
+            },
         };
         let failure = measured.failure.take();
         let failure = failure.map(|error| error.during("running the canaries"));

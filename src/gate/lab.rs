@@ -19,6 +19,7 @@ use self::configuration::{
 use self::design::{ConfigurationDesign, NextCanaries};
 use crate::backend::{EndedPool, Ready, RunPart};
 use crate::canary::{CanaryRun, Dataset};
+use crate::change::AffectedJob;
 use crate::console::AppError;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::batch::{self, CanaryFate, CanaryMeans, Ran};
@@ -35,6 +36,8 @@ use crate::verdict::Reason;
 
 /// A job whose canaries are run.
 pub(crate) struct LabInput<'a> {
+    pub(crate) runner: &'a Runner<'a>,
+    pub(crate) affected: &'a AffectedJob<'a>,
     pub(crate) job: &'a Job,
     pub(crate) dataset: &'a Dataset,
     pub(crate) ready: &'a dyn Ready,
@@ -67,18 +70,16 @@ pub(crate) struct JobMeasurements {
 pub(crate) async fn measure(
     input: &LabInput<'_>,
     plan: &mut Plan,
-    runner: &Runner<'_>,
 ) -> Result<JobMeasurements, AppError> {
-    let configurations = Configuration::all(input, plan, runner.project);
+    let configurations = Configuration::all(input, plan);
     let mut states = Vec::with_capacity(configurations.len());
     for one in &configurations {
-        states.push(ConfigurationState::new(input, one, runner.project).await?);
+        states.push(ConfigurationState::new(input, one).await?);
     }
     let kept = KeptMachines::default();
     let (freed, heard) = mpsc::unbounded_channel();
     let mut lab = Lab {
         input,
-        runner,
         kept: &kept,
         configurations: &configurations,
         states,
@@ -94,7 +95,7 @@ pub(crate) async fn measure(
     let (mut measured, ended) = lab.into_measurements(plan);
     let measurements = &mut measured.measurements;
     let account = (input.account, &kept);
-    let left = ended_pools::end_all(input.ready, ended, measurements, account, runner).await;
+    let left = ended_pools::end_all(input.ready, ended, measurements, account, input.runner).await;
     plan.notes.splice(0..0, left);
     Ok(measured)
 }
@@ -110,7 +111,6 @@ enum EndedStep {
 
 struct Lab<'a> {
     input: &'a LabInput<'a>,
-    runner: &'a Runner<'a>,
     kept: &'a KeptMachines,
     /// `instance` first, then the alternatives.
     configurations: &'a [Configuration],
@@ -191,7 +191,6 @@ impl<'a> Lab<'a> {
     fn design(&self, place: usize) -> ConfigurationDesign<'_> {
         ConfigurationDesign {
             input: self.input,
-            runner: self.runner,
             one: &self.configurations[place],
             layout: &self.layout,
             state: &self.states[place],
@@ -212,18 +211,18 @@ impl<'a> Lab<'a> {
             return Some(Err(NotMeasured::CouldNotRun));
         }
         // There is no verdict yet: what is read of it now would have no cost in the report that has one.
-        if self.runner.part == RunPart::Collect && self.states[0].broke_off.is_some() {
+        if self.input.runner.part == RunPart::Collect && self.states[0].broke_off.is_some() {
             return Some(Err(NotMeasured::CouldNotRun));
         }
         // Before a signal it did not come to its turn.
-        if self.runner.cancellation.is_cancelled() {
+        if self.input.runner.cancellation.is_cancelled() {
             return Some(Ok(()));
         }
         let one = &self.configurations[place];
         let mut before = self.states[..place].iter();
         let is_next = before.all(|state| state.stage == ConfigurationStage::Ended);
         // `instance` has proved role, image and code, and the machines are not those of the ones before.
-        let may_run_beside = self.runner.project.traits().is_remote
+        let may_run_beside = self.input.runner.project.traits().is_remote
             && !one.planned.follows
             && self.states[0].is_proved
             // What the pull request has left may not pay for both, and `instance` is judged.
@@ -245,14 +244,14 @@ impl<'a> Lab<'a> {
 
     /// Whether nothing more is to be run: after a signal, a failure on `instance`, or one that came late.
     fn is_over(&self, place: usize) -> bool {
-        self.runner.cancellation.is_cancelled()
+        self.input.runner.cancellation.is_cancelled()
             || self.late_failure.is_some()
             || !self.configurations[place].is_wanted.get()
     }
 
     fn start(&mut self, place: usize, batch: CanaryBatch) {
         let one = &self.configurations[place];
-        let (runner, number) = (self.runner, self.batches);
+        let (runner, number) = (self.input.runner, self.batches);
         let by = CanaryMeans {
             job: self.input.job,
             ready: self.input.ready,
@@ -332,7 +331,7 @@ impl<'a> Lab<'a> {
     /// No canary of an alternative is started any more; those under way go on to their end, and are paid, as are those that are only
     /// collected.
     fn give_up_alternatives(&mut self, why: NotMeasured) {
-        if self.runner.part == RunPart::Collect {
+        if self.input.runner.part == RunPart::Collect {
             return;
         }
         self.given_up.get_or_insert(why);
@@ -358,7 +357,7 @@ impl<'a> Lab<'a> {
             return;
         };
         let is_over = self.is_over(place);
-        let is_waited_for = self.runner.part != RunPart::Detach;
+        let is_waited_for = self.input.runner.part != RunPart::Detach;
         let design = self.design(place);
         let is_empty = ran.measurements.is_empty();
         let mut note = None;
@@ -399,11 +398,11 @@ impl<'a> Lab<'a> {
                 if place > 0 {
                     state.notes.push(error.reason().to_string());
                 }
-                (self.runner).say_of(self.input.job, &format!("× {}", error.in_a_line()));
+                (self.input.runner).say_of(self.input.job, &format!("× {}", error.in_a_line()));
             }
             // An alternative never fails the job.
             Some(error) if place > 0 => {
-                self.runner.say_of(self.input.job, &error.in_a_line());
+                self.input.runner.say_of(self.input.job, &error.in_a_line());
             }
             Some(error) => state.failure = Some(error),
         }
@@ -416,7 +415,7 @@ impl<'a> Lab<'a> {
     /// Kept machines bill while late points are waited for, and while others run.
     fn end_pools(&mut self, place: usize) {
         let (one, ready) = (&self.configurations[place], self.input.ready);
-        let cancellation = &self.runner.cancellation;
+        let cancellation = &self.input.runner.cancellation;
         self.states[place].stage = ConfigurationStage::EndingPools;
         self.under_way.push(Box::pin(async move {
             let mut ended = ready
@@ -432,7 +431,7 @@ impl<'a> Lab<'a> {
 
     fn end(&mut self, place: usize, ended: Vec<EndedPool>) {
         let account = &self.configurations[place].account;
-        ended_pools::bill(&ended, account, self.kept, self.runner.project);
+        ended_pools::bill(&ended, account, self.kept, self.input.runner.project);
         self.states[place].ended_pools.extend(ended);
         self.states[place].stage = ConfigurationStage::Ended;
     }

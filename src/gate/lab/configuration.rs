@@ -16,7 +16,6 @@ use crate::plan::{
 };
 use crate::units::Usd;
 use crate::verdict::Reason;
-use crate::workspace::project::Project;
 
 /// `instance`, or an alternative.
 pub(super) struct Configuration {
@@ -30,8 +29,8 @@ pub(super) struct Configuration {
 
 impl Configuration {
     /// `instance` first, then the alternatives.
-    pub(super) fn all(input: &LabInput<'_>, plan: &Plan, project: &Project) -> Vec<Self> {
-        let job = input.job;
+    pub(super) fn all(input: &LabInput<'_>, plan: &Plan) -> Vec<Self> {
+        let (job, project) = (input.job, input.runner.project);
         let limit = input.account.left();
         let configuration = |one: &PlannedConfiguration| Self {
             full_run_offer: project.offer_to(job, &one.instance),
@@ -135,17 +134,13 @@ pub(super) struct ConfigurationState {
 
 impl ConfigurationState {
     /// Before the first canary. Fails where the history cannot be read.
-    pub(super) async fn new(
-        input: &LabInput<'_>,
-        one: &Configuration,
-        project: &Project,
-    ) -> Result<Self, AppError> {
+    pub(super) async fn new(input: &LabInput<'_>, one: &Configuration) -> Result<Self, AppError> {
         Ok(Self {
             stage: match one.planned.runs {
                 Ok(_) => ConfigurationStage::Waiting,
                 Err(_) => ConfigurationStage::Ended,
             },
-            worst_of_the_fewest: worst_of_the_fewest(input, one, project).await?,
+            worst_of_the_fewest: worst_of_the_fewest(input, one).await?,
             ..Self::default()
         })
     }
@@ -163,11 +158,7 @@ impl ConfigurationState {
 }
 
 /// Nothing is paid for a forecast that cannot be made.
-async fn worst_of_the_fewest(
-    input: &LabInput<'_>,
-    one: &Configuration,
-    project: &Project,
-) -> Result<Usd, AppError> {
+async fn worst_of_the_fewest(input: &LabInput<'_>, one: &Configuration) -> Result<Usd, AppError> {
     let mut worst = Usd(0.0);
     let Ok(PlannedRuns::Fixed(runs)) = &one.planned.runs else {
         return Ok(worst);
@@ -181,7 +172,7 @@ async fn worst_of_the_fewest(
             None => None,
         };
         if known.is_none() {
-            let offer = project.offer(&run.instance);
+            let offer = input.runner.project.offer(&run.instance);
             let of_run = plan::worst_case(std::slice::from_ref(run), &offer);
             // Its machines may be kept after it, which is set aside with it.
             let kept = input.ready.room(&run.instance).keep_alive;

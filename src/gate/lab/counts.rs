@@ -92,7 +92,7 @@ impl ConfigurationDesign<'_> {
     pub(super) fn limit_of_count(&self, run: &CanaryRun) -> Option<Seconds> {
         let one = self.one;
         let longest = run.max_runtime.unwrap_or(self.input.job.canary.max_runtime);
-        let offer = self.runner.project.offer(&run.instance);
+        let offer = self.input.runner.project.offer(&run.instance);
         let Some(left) = one.account.seconds_left(&offer) else {
             return Some(longest);
         };
@@ -154,8 +154,9 @@ impl ConfigurationDesign<'_> {
         if !one.is_on_fewer() {
             return provisional(&one.full_run_offer, &measured);
         }
-        let offer_of =
-            |instance: &InstanceConfiguration| (self.runner.project).offer_to(input.job, instance);
+        let offer_of = |instance: &InstanceConfiguration| {
+            (self.input.runner.project).offer_to(input.job, instance)
+        };
         let runs = JobRuns {
             measurements: &measured,
             offer_of: &offer_of,
@@ -175,7 +176,7 @@ impl ConfigurationDesign<'_> {
 
     /// Whether an alternative whose canaries on fewer machines are those of another has some to go with.
     pub(super) fn has_base(&self) -> Result<(), NotMeasured> {
-        let is_known = self.runner.part != RunPart::Detach;
+        let is_known = self.input.runner.part != RunPart::Detach;
         match self.one.planned.follows && is_known && !plan::has_enough(&self.measured_on_base()) {
             true => Err(NotMeasured::NoneOnFewer),
             false => Ok(()),

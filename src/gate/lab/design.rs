@@ -9,7 +9,6 @@ use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::gate::request::Purpose;
-use crate::gate::runner::Runner;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::MemoryOf;
@@ -24,7 +23,6 @@ use crate::verdict::Reason;
 /// A configuration as its design sees it.
 pub(super) struct ConfigurationDesign<'a> {
     pub(super) input: &'a LabInput<'a>,
-    pub(super) runner: &'a Runner<'a>,
     pub(super) one: &'a Configuration,
     /// How the data reach the hosts of the full run.
     pub(super) layout: &'a DataLayout,
@@ -70,7 +68,7 @@ impl ConfigurationDesign<'_> {
     /// they fit into the account. What is collected is paid, so all of it is read; and nobody looks between those that are only
     /// started, so that those of an alternative fit together or not at all.
     fn next_fixed(&self, runs: &[CanaryRun]) -> NextCanaries {
-        let (fewest, more) = runs.split_at(match self.runner.part {
+        let (fewest, more) = runs.split_at(match self.input.runner.part {
             RunPart::Collect | RunPart::Detach => runs.len(),
             RunPart::Whole => plan::fewest(runs),
         });
@@ -87,7 +85,7 @@ impl ConfigurationDesign<'_> {
                 return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
             }
             let is_alternative = !self.before.is_empty();
-            if self.runner.part == RunPart::Detach && is_alternative && !self.covers(runs) {
+            if self.input.runner.part == RunPart::Detach && is_alternative && !self.covers(runs) {
                 return NextCanaries::Done(None);
             }
             let limited = |run: &CanaryRun| match self.one.planned.follows {
@@ -130,7 +128,7 @@ impl ConfigurationDesign<'_> {
 
     /// Whether the account has the money for all of them.
     fn covers(&self, runs: &[CanaryRun]) -> bool {
-        let project = self.runner.project;
+        let project = self.input.runner.project;
         let worst =
             |run| plan::worst_case(std::slice::from_ref(run), &project.offer(&run.instance));
         self.one.account.covers(runs.iter().filter_map(worst).sum())
@@ -194,7 +192,7 @@ impl ConfigurationDesign<'_> {
         let spent = self.taken();
         // Its machines may be kept after it, which is set aside with it.
         let kept = self.kept_after(&one.planned.base);
-        let offer = self.runner.project.offer(&one.planned.base);
+        let offer = self.input.runner.project.offer(&one.planned.base);
         let left = one.account.seconds_left(&offer);
         let left = left.map(|left| left - self.kept_for_counts(left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
@@ -287,7 +285,7 @@ impl ConfigurationDesign<'_> {
         }
         let is_refused = match &self.one.planned.runs {
             Ok(PlannedRuns::Fixed(runs)) => {
-                let is_own = match self.runner.part {
+                let is_own = match self.input.runner.part {
                     RunPart::Detach => self.state.asked == AskedRuns::Nothing,
                     // Others ran on fewer of its machines, and its own canary was refused.
                     RunPart::Whole | RunPart::Collect => self.one.planned.follows,
