@@ -10,9 +10,8 @@ use super::description::{JobDescription, JobState, age};
 use super::job_hosts;
 use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
-use super::ready::{Found, ProbeWay, ReadyJob};
+use super::ready::{CanaryUnderWay, Found, ProbeWay};
 use crate::aws::call::{Call, CallError};
-use crate::backend::Watcher;
 use crate::backend::sample_opened;
 use crate::canary::CanaryRun;
 use crate::grammar::list;
@@ -93,24 +92,23 @@ impl Arrived {
     }
 }
 
-impl ReadyJob<'_> {
+impl CanaryUnderWay<'_> {
     /// Enters what the hosts, the probe and the log say of a canary: its usage, steps, metrics and installs, and that memory ran out where
     /// the kernel says so. What cannot be had is missing, with a note. Nothing is entered before all has come, so it may be dropped.
     pub(super) async fn collect(
         &self,
-        run: &CanaryRun,
         found: &Found,
         description: &JobDescription,
-        watcher: &Watcher<'_>,
         measurement: &mut Measurement,
     ) {
+        let (run, ready) = (self.run, self.ready);
         let name = found.name.to_string();
         let names = host_names(run.instance.total_count());
-        let arrived = self.wait(&name, run, &names, description, watcher).await;
+        let arrived = self.wait(&name, &names, description).await;
         let is_completed = description.state == JobState::Completed;
         let said = self.said(&name, &names, is_completed).await;
         let recordings = self.read_debugger(&name).await;
-        let (mut hosts, not_placed) = arrived.hosts(self.job, run, &names);
+        let (mut hosts, not_placed) = arrived.hosts(ready.job, run, &names);
         let mut of_cloudwatch = Vec::new();
         for (index, host) in hosts.iter_mut().enumerate() {
             let report = arrived.reports.get(&host.name);
@@ -128,13 +126,13 @@ impl ReadyJob<'_> {
         }
         let has_all_reports = arrived.reports.len() == hosts.len();
         // On another type of machine the program may be of the wrong kind.
-        if run.instance == self.job.instance
+        if run.instance == ready.job.instance
             && description.environment.contains_key(MARK_VARIABLE)
             && is_completed
             && !has_all_reports
         {
             let why = arrived.no_probe.unwrap_or("its line is not in the log");
-            self.notes.set_lacks_probe(why);
+            ready.notes.set_lacks_probe(why);
         }
         let (mut usage, unknown_hosts) = metrics::of_machine(&hosts);
         let is_short = |time: Seconds| time < cloudwatch::SEEN_FROM;
@@ -183,7 +181,7 @@ impl ReadyJob<'_> {
         if let ProbeWay::Source {
             has_requirements: true,
             ..
-        } = self.placed.probe
+        } = ready.placed.probe
             && has_all_reports
         {
             let script = reports.map(|report| report.wall_seconds.0);
@@ -203,14 +201,7 @@ impl ReadyJob<'_> {
 
     /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all
     /// are there or none will come.
-    async fn wait(
-        &self,
-        name: &str,
-        run: &CanaryRun,
-        hosts: &[String],
-        description: &JobDescription,
-        watcher: &Watcher<'_>,
-    ) -> Arrived {
+    async fn wait(&self, name: &str, hosts: &[String], description: &JobDescription) -> Arrived {
         let mark = description.environment.get(MARK_VARIABLE);
         let span = description.started_at.zip(description.ended_at);
         let looks = match span {
@@ -221,11 +212,11 @@ impl ReadyJob<'_> {
         let mut arrived = Arrived::default();
         for look in 0..=looks {
             if look == 1 {
-                watcher.phase("waiting for its metrics");
+                self.watcher.phase("waiting for its metrics");
             }
             if look > 0 {
                 let waiting = self.backend.pace.wait(BETWEEN_LOOKS);
-                if watcher.cancellation.unless(waiting).await.is_none() {
+                if self.watcher.cancellation.unless(waiting).await.is_none() {
                     break;
                 }
             }
@@ -235,7 +226,7 @@ impl ReadyJob<'_> {
                 let read = self.read_probes(name, hosts, mark, &mut arrived).await;
                 (arrived.refused).extend(read.err().map(|error| (LOG, error)));
             }
-            let (placed, _) = arrived.hosts(self.job, run, hosts);
+            let (placed, _) = arrived.hosts(self.ready.job, self.run, hosts);
             let lacks_probes = arrived.reports.len() < hosts.len();
             if !(lacks_probes || arrived.lacks_gpu(&placed)) {
                 break;
@@ -310,8 +301,8 @@ impl ReadyJob<'_> {
     /// Debugger's files by host; none where nobody asked for them, and where they cannot be read: they are a bonus.
     async fn read_debugger(&self, name: &str) -> BTreeMap<String, debugger::Recording> {
         let mut recordings: BTreeMap<String, debugger::Recording> = BTreeMap::new();
-        let is_asked = self.job.training.sagemaker.profiler;
-        let (true, Ok(output)) = (is_asked, output(self.job)) else {
+        let is_asked = self.ready.job.training.sagemaker.profiler;
+        let (true, Ok(output)) = (is_asked, output(self.ready.job)) else {
             return recordings;
         };
         let place = output.below(&debugger::prefix(name));
@@ -335,7 +326,8 @@ impl ReadyJob<'_> {
 
     /// What the log says of steps and of the budget's metrics, or why it does not; nothing where nothing is asked.
     async fn said(&self, name: &str, hosts: &[String], is_completed: bool) -> PrintedFigures {
-        let (judged, step) = (self.job.judged_metrics(), self.job.training.step_metric());
+        let job = self.ready.job;
+        let (judged, step) = (job.judged_metrics(), job.training.step_metric());
         let sought = Sought {
             step: step.as_ref(),
             levels: &judged,
@@ -370,9 +362,9 @@ impl ReadyJob<'_> {
 
     /// The end of what each host printed, and more of it: the last page of its log, up to a megabyte. The host is named where
     /// there are several.
-    pub(super) async fn log(&self, run: &CanaryRun, found: &Found) -> (Vec<String>, Vec<String>) {
+    pub(super) async fn log(&self, found: &Found) -> (Vec<String>, Vec<String>) {
         let name = found.name.to_string();
-        let hosts = host_names(run.instance.total_count());
+        let hosts = host_names(self.run.instance.total_count());
         let (mut tail, mut log) = (Vec::new(), Vec::new());
         for host in &hosts {
             // The failure is reported without it; its log is in CloudWatch.

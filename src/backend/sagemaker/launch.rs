@@ -8,7 +8,7 @@ use super::name::JobName;
 use super::pace;
 use super::placing::output;
 use super::quota;
-use super::ready::{Found, ReadyJob};
+use super::ready::{CanaryUnderWay, Found, ReadyJob};
 use super::request::{self, Launch};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryState, RunPart, Watcher};
@@ -41,15 +41,12 @@ enum Created {
     Not(CanaryState),
 }
 
-impl ReadyJob<'_> {
+impl CanaryUnderWay<'_> {
     /// Finds the job that stands for a canary, or creates it under the first attempt that is free; else says why nothing was started: a
     /// signal came first, another canary failed, nothing is to be started at all, or nobody waits for room.
-    pub(super) async fn launch(
-        &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-    ) -> Result<Result<Found, CanaryState>, OutsideError> {
-        let first = self.first_name(run);
+    pub(super) async fn launch(&self) -> Result<Result<Found, CanaryState>, OutsideError> {
+        let (ready, run, watcher) = (self.ready, self.run, self.watcher);
+        let first = ready.first_name(run);
         // The attempt that this process placed last, with its rows.
         let mut placed_last = None;
         for round in 0..MOST_ROUNDS {
@@ -57,14 +54,14 @@ impl ReadyJob<'_> {
                 if round > 0 {
                     self.backend.pace.wait(FIRST_WAIT * round).await;
                 }
-                self.find(run, &first, watcher.report).await
+                ready.find(run, &first, watcher.report).await
             };
             let name = match watcher.cancellation.unless(finding).await.transpose()? {
                 Some(Ok(mut found)) => {
                     // Its own, whose answer was lost.
                     if let Some((_, rows)) = placed_last.filter(|(name, _)| *name == found.name) {
                         found.rows = rows;
-                        self.close_pool(&run.instance, watcher);
+                        self.close_pool();
                     }
                     watcher.fact(&format!("training job {}, already there", found.name));
                     return Ok(Ok(found));
@@ -75,23 +72,23 @@ impl ReadyJob<'_> {
                     name
                 }
                 _ => {
-                    self.stop_unwatched(&first).await;
+                    ready.stop_unwatched(&first).await;
                     return Ok(Err(CanaryState::HeldBack));
                 }
             };
-            let placing = self.place(run, &name);
+            let placing = ready.place(run, &name);
             let created = match watcher.cancellation.unless(placing).await {
                 Some(Ok(rows)) => {
                     placed_last = Some((name.clone(), rows));
-                    self.create(run, &name, watcher).await
+                    self.create(&name).await
                 }
                 Some(Err(error)) => Err(error),
                 None => Ok(Created::Not(CanaryState::HeldBack)),
             };
-            self.give_pool_back(&name);
+            ready.give_pool_back(&name);
             let state = match created {
                 Ok(Created::Yes) => {
-                    self.close_pool(&run.instance, watcher);
+                    self.close_pool();
                     watcher.fact(&format!("training job {name}"));
                     return Ok(Ok(Found {
                         rows: placed_last.and_then(|(_, rows)| rows),
@@ -103,8 +100,8 @@ impl ReadyJob<'_> {
                 Ok(Created::Not(state)) => Ok(Err(state)),
                 Err(error) => Err(error),
             };
-            self.stop_unwatched(&name).await;
-            self.unplace(&name, watcher.cancellation).await;
+            ready.stop_unwatched(&name).await;
+            ready.unplace(&name, watcher.cancellation).await;
             return state;
         }
         Err(OutsideError::transient(
@@ -116,6 +113,176 @@ impl ReadyJob<'_> {
         ))
     }
 
+    /// Creates the job, at the pace that SageMaker takes and with patience where it is throttled or the quota is used up by
+    /// canaries of this run.
+    async fn create(&self, name: &JobName) -> Result<Created, OutsideError> {
+        let (ready, run, watcher) = (self.ready, self.run, self.watcher);
+        self.enter_pool(name).await;
+        let doing = format!("start a canary on {}", run.instance);
+        let mut failed = 0;
+        let mut spent = Duration::ZERO;
+        let mut waited_for_room = 0;
+        let mut may_be_there = false;
+        loop {
+            self.backend.pace.before_create().await;
+            if watcher.holds_back() {
+                return Ok(Created::Not(CanaryState::HeldBack));
+            }
+            // What starts on kept machines, and keeps them for none, ends with them.
+            let pool = (ready.pool_for(&run.instance)).filter(|_| watcher.has_successor);
+            let keep_alive = pool.map(|pool| pool.keep_alive);
+            let request = ready.request(run, name, keep_alive)?;
+            let has_profiler = request.get_profiler_config().is_some();
+            let begin = Instant::now();
+            let Some(error) = self.create_once(request, name).await else {
+                return Ok(Created::Yes);
+            };
+            // Without an answer the job may have been started. A later refusal for its pace, or for want of room, does not say that it was not.
+            may_be_there |= error.kind == FailureKind::Unreachable;
+            let is_final = !matches!(error.kind, FailureKind::Throttled | FailureKind::Limit);
+            if !may_be_there || (is_final && error.kind != FailureKind::Unreachable) {
+                self.backend.forget(&name.to_string());
+            }
+            // The message decides, since SageMaker has several codes for this.
+            if let Some(kind) = quota::missing_in_region(&error.message) {
+                self.backend.forget(&name.to_string());
+                let region = &self.backend.aws().region;
+                return Err(OutsideError::new(
+                    format!("SageMaker does not train on {kind} in {region}"),
+                    "choose another instance, or another `region`",
+                ));
+            }
+            if error.has_code("ResourceInUse") {
+                // This very process took the name, if an answer of its own was lost.
+                if may_be_there {
+                    let mut state = self.backend.state.borrow_mut();
+                    state.own.insert(name.to_string());
+                }
+                return Ok(Created::Taken);
+            }
+            let says = |word| error.message.to_ascii_lowercase().contains(word);
+            let names_profiler = says("profiler") || says("profiling") || says("debugger");
+            let wait = match error.kind {
+                // By no code of its own: AWS closed Debugger to new customers. What is measured does not need it.
+                _ if has_profiler && names_profiler => {
+                    ready.note(format!(
+                        "SageMaker refused Debugger's profiler, so canaries run without it; remove `profiler: true` under `training` ({})",
+                        error.message
+                    ));
+                    self.backend.state.borrow_mut().refuses_profiler = true;
+                    continue;
+                }
+                FailureKind::Limit if self.backend.tags.part == RunPart::Detach => {
+                    return Ok(Created::Not(CanaryState::NoRoom(no_quota(&error, run))));
+                }
+                FailureKind::Limit => {
+                    self.make_room(&error, &mut waited_for_room).await?;
+                    LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
+                }
+                FailureKind::Unreachable | FailureKind::Throttled => {
+                    failed += 1;
+                    let wait = pace::backoff(failed);
+                    spent += self.backend.pace.unhurried(begin.elapsed()) + wait;
+                    if spent >= PATIENCE_TO_CREATE {
+                        return self.give_up(&error, name, &doing).await;
+                    }
+                    say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
+                    wait
+                }
+                FailureKind::Denied if keep_alive.is_some() => {
+                    ready.give_up_pool(&run.instance, &error);
+                    continue;
+                }
+                _ => return Err(error.to_error("start a canary")),
+            };
+            (watcher.cancellation.unless(self.backend.pace.wait(wait))).await;
+        }
+    }
+
+    /// Ends machines that this run keeps for other canaries where the quota was refused, which take room as well.
+    ///
+    /// # Errors
+    ///
+    /// Where no room is worth waiting for any more: none will come, or it was waited for often enough since others of this run were at work.
+    async fn make_room(&self, error: &CallError, waited: &mut u32) -> Result<(), OutsideError> {
+        let (ready, run, watcher) = (self.ready, self.run, self.watcher);
+        let refused = quota::Refused::parse(&error.message);
+        let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
+        // Where there are several types, the refusal names the one that is meant.
+        let is_named = |kind: &&InstanceType| {
+            let mut refused = refused.iter();
+            refused.any(|refused| refused.quota == quota::training_quota(kind.name()))
+        };
+        if kinds.iter().any(is_named) {
+            kinds.retain(is_named);
+        }
+        for kind in &kinds {
+            (ready.yield_pools(&run.instance, kind, watcher.cancellation)).await;
+        }
+        // What a canary that has just ended used may be counted a little longer.
+        let would_fit = (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
+        match self.backend.is_at_work_on(&kinds) {
+            true => *waited = 0,
+            false if would_fit && *waited < WAITS_FOR_ROOM => *waited += 1,
+            false => return Err(no_quota(error, run)),
+        }
+        let used = refused.map_or("used up".to_owned(), |refused| {
+            format!("{} of {} in use", refused.used, refused.limit)
+        });
+        watcher.phase(&format!(
+            "waiting for room in the quota of {}: {used}",
+            run.instance
+        ));
+        Ok(())
+    }
+
+    /// Sends the request once; `None` where it may have started the job. It is not dropped half-way, since it may have been heard.
+    async fn create_once(
+        &self,
+        request: CreateTrainingJobInputBuilder,
+        name: &JobName,
+    ) -> Option<CallError> {
+        // Before the call: an answer that is lost may still have started the job.
+        {
+            let mut state = self.backend.state.borrow_mut();
+            state.has_run = true;
+            state.own.insert(name.to_string());
+        }
+        let client = self.backend.aws().sagemaker_once;
+        let asking = request.send_with(&client);
+        // Without an answer in time as if it were there: the watch sees the signal, and stops what is under this name.
+        let answer = (self.watcher.cancellation.unless_since(PATIENCE, asking)).await?;
+        CREATE.heard(answer).err()
+    }
+
+    /// After the last try: whether the job was started is not known until it is looked for.
+    async fn give_up(
+        &self,
+        error: &CallError,
+        name: &JobName,
+        doing: &str,
+    ) -> Result<Created, OutsideError> {
+        let known = self.backend.describe(&name.to_string()).await;
+        if let Ok(Some(_)) = known {
+            return Ok(Created::Taken);
+        }
+        let mut error = error.to_error(doing);
+        let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
+        error.what = format!("{}, for {limit}", error.what);
+        match known {
+            Ok(_) => self.backend.forget(&name.to_string()),
+            Err(_) => {
+                error.what = format!(
+                    "{}; whether the training job {name} was started is not known",
+                    error.what
+                );
+            }
+        }
+        Err(error)
+    }
+}
+
+impl ReadyJob<'_> {
     /// The request for one attempt at a canary, whose machines are kept for so long after it.
     pub(super) fn request(
         &self,
@@ -156,185 +323,6 @@ impl ReadyJob<'_> {
         for name in names {
             self.backend.stop_if_ours(&Found::created(name)).await;
         }
-    }
-
-    /// Creates the job, at the pace that SageMaker takes and with patience where it is throttled or the quota is used up by
-    /// canaries of this run.
-    async fn create(
-        &self,
-        run: &CanaryRun,
-        name: &JobName,
-        watcher: &Watcher<'_>,
-    ) -> Result<Created, OutsideError> {
-        self.enter_pool(name, &run.instance, watcher).await;
-        let doing = format!("start a canary on {}", run.instance);
-        let mut failed = 0;
-        let mut spent = Duration::ZERO;
-        let mut waited_for_room = 0;
-        let mut may_be_there = false;
-        loop {
-            self.backend.pace.before_create().await;
-            if watcher.holds_back() {
-                return Ok(Created::Not(CanaryState::HeldBack));
-            }
-            // What starts on kept machines, and keeps them for none, ends with them.
-            let pool = (self.pool_for(&run.instance)).filter(|_| watcher.has_successor);
-            let keep_alive = pool.map(|pool| pool.keep_alive);
-            let request = self.request(run, name, keep_alive)?;
-            let has_profiler = request.get_profiler_config().is_some();
-            let begin = Instant::now();
-            let Some(error) = self.create_once(request, name, watcher).await else {
-                return Ok(Created::Yes);
-            };
-            // Without an answer the job may have been started. A later refusal for its pace, or for want of room, does not say that it was not.
-            may_be_there |= error.kind == FailureKind::Unreachable;
-            let is_final = !matches!(error.kind, FailureKind::Throttled | FailureKind::Limit);
-            if !may_be_there || (is_final && error.kind != FailureKind::Unreachable) {
-                self.backend.forget(&name.to_string());
-            }
-            // The message decides, since SageMaker has several codes for this.
-            if let Some(kind) = quota::missing_in_region(&error.message) {
-                self.backend.forget(&name.to_string());
-                let region = &self.backend.aws().region;
-                return Err(OutsideError::new(
-                    format!("SageMaker does not train on {kind} in {region}"),
-                    "choose another instance, or another `region`",
-                ));
-            }
-            if error.has_code("ResourceInUse") {
-                // This very process took the name, if an answer of its own was lost.
-                if may_be_there {
-                    let mut state = self.backend.state.borrow_mut();
-                    state.own.insert(name.to_string());
-                }
-                return Ok(Created::Taken);
-            }
-            let says = |word| error.message.to_ascii_lowercase().contains(word);
-            let names_profiler = says("profiler") || says("profiling") || says("debugger");
-            let wait = match error.kind {
-                // By no code of its own: AWS closed Debugger to new customers. What is measured does not need it.
-                _ if has_profiler && names_profiler => {
-                    self.note(format!(
-                        "SageMaker refused Debugger's profiler, so canaries run without it; remove `profiler: true` under `training` ({})",
-                        error.message
-                    ));
-                    self.backend.state.borrow_mut().refuses_profiler = true;
-                    continue;
-                }
-                FailureKind::Limit if self.backend.tags.part == RunPart::Detach => {
-                    return Ok(Created::Not(CanaryState::NoRoom(no_quota(&error, run))));
-                }
-                FailureKind::Limit => {
-                    (self.make_room(&error, run, watcher, &mut waited_for_room)).await?;
-                    LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
-                }
-                FailureKind::Unreachable | FailureKind::Throttled => {
-                    failed += 1;
-                    let wait = pace::backoff(failed);
-                    spent += self.backend.pace.unhurried(begin.elapsed()) + wait;
-                    if spent >= PATIENCE_TO_CREATE {
-                        return self.give_up(&error, name, &doing).await;
-                    }
-                    say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
-                    wait
-                }
-                FailureKind::Denied if keep_alive.is_some() => {
-                    self.give_up_pool(&run.instance, &error);
-                    continue;
-                }
-                _ => return Err(error.to_error("start a canary")),
-            };
-            (watcher.cancellation.unless(self.backend.pace.wait(wait))).await;
-        }
-    }
-
-    /// Ends machines that this run keeps for other canaries where the quota was refused, which take room as well.
-    ///
-    /// # Errors
-    ///
-    /// Where no room is worth waiting for any more: none will come, or it was waited for often enough since others of this run were at work.
-    async fn make_room(
-        &self,
-        error: &CallError,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
-        waited: &mut u32,
-    ) -> Result<(), OutsideError> {
-        let refused = quota::Refused::parse(&error.message);
-        let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
-        // Where there are several types, the refusal names the one that is meant.
-        let is_named = |kind: &&InstanceType| {
-            let mut refused = refused.iter();
-            refused.any(|refused| refused.quota == quota::training_quota(kind.name()))
-        };
-        if kinds.iter().any(is_named) {
-            kinds.retain(is_named);
-        }
-        for kind in &kinds {
-            self.yield_pools(&run.instance, kind, watcher.cancellation)
-                .await;
-        }
-        // What a canary that has just ended used may be counted a little longer.
-        let would_fit = (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
-        match self.backend.is_at_work_on(&kinds) {
-            true => *waited = 0,
-            false if would_fit && *waited < WAITS_FOR_ROOM => *waited += 1,
-            false => return Err(no_quota(error, run)),
-        }
-        let used = refused.map_or("used up".to_owned(), |refused| {
-            format!("{} of {} in use", refused.used, refused.limit)
-        });
-        watcher.phase(&format!(
-            "waiting for room in the quota of {}: {used}",
-            run.instance
-        ));
-        Ok(())
-    }
-
-    /// Sends the request once; `None` where it may have started the job. It is not dropped half-way, since it may have been heard.
-    async fn create_once(
-        &self,
-        request: CreateTrainingJobInputBuilder,
-        name: &JobName,
-        watcher: &Watcher<'_>,
-    ) -> Option<CallError> {
-        // Before the call: an answer that is lost may still have started the job.
-        {
-            let mut state = self.backend.state.borrow_mut();
-            state.has_run = true;
-            state.own.insert(name.to_string());
-        }
-        let client = self.backend.aws().sagemaker_once;
-        let asking = request.send_with(&client);
-        // Without an answer in time as if it were there: the watch sees the signal, and stops what is under this name.
-        let answer = watcher.cancellation.unless_since(PATIENCE, asking).await?;
-        CREATE.heard(answer).err()
-    }
-
-    /// After the last try: whether the job was started is not known until it is looked for.
-    async fn give_up(
-        &self,
-        error: &CallError,
-        name: &JobName,
-        doing: &str,
-    ) -> Result<Created, OutsideError> {
-        let known = self.backend.describe(&name.to_string()).await;
-        if let Ok(Some(_)) = known {
-            return Ok(Created::Taken);
-        }
-        let mut error = error.to_error(doing);
-        let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
-        error.what = format!("{}, for {limit}", error.what);
-        match known {
-            Ok(_) => self.backend.forget(&name.to_string()),
-            Err(_) => {
-                error.what = format!(
-                    "{}; whether the training job {name} was started is not known",
-                    error.what
-                );
-            }
-        }
-        Err(error)
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::description::{JobDescription, JobState};
 use super::name::JobName;
-use super::ready::{Found, KeptPool, ReadyJob};
+use super::ready::{CanaryUnderWay, Found, KeptPool, ReadyJob};
 use crate::aws::call::CallError;
-use crate::backend::{Cancellation, Watcher};
+use crate::backend::Cancellation;
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::Start;
@@ -155,77 +155,9 @@ impl ReadyJob<'_> {
         self.forget_pool(instance);
     }
 
-    /// Takes the machines of the canary before, where they are kept, and remembers that this one may leave them again: before
-    /// it is asked for, since an answer that is lost may still have started it.
-    pub(super) async fn enter_pool(
-        &self,
-        name: &JobName,
-        instance: &InstanceConfiguration,
-        watcher: &Watcher<'_>,
-    ) {
-        let Some(warm_pool) = self.pool_for(instance) else {
-            return;
-        };
-        let meant = self.take_pool(instance, watcher).await;
-        let pool = OpenPool {
-            job: self.job.name.clone(),
-            instance: warm_pool.instance,
-            keep_alive: warm_pool.keep_alive,
-            stage: PoolStage::Running,
-            meant,
-        };
-        let pools = &mut self.backend.state.borrow_mut().pools;
-        pools.insert(name.to_string(), pool);
-    }
-
     /// Whether canaries on a configuration may have the machines of a pool.
     fn is_for(&self, pool: &OpenPool, instance: &InstanceConfiguration) -> bool {
         pool.job == self.job.name && pool.instance == *instance
-    }
-
-    /// A canary has begun: machines that are free after the last one are for nobody.
-    pub(super) fn close_pool(&self, instance: &InstanceConfiguration, watcher: &Watcher<'_>) {
-        for own in self.warm_pools.borrow_mut().iter_mut() {
-            if own.pool.instance == *instance {
-                own.is_closing = watcher.is_last;
-            }
-        }
-    }
-
-    /// The last job of the pool that is meant for a canary, once its machines are there. Waits no longer than a cold start takes.
-    async fn take_pool(
-        &self,
-        instance: &InstanceConfiguration,
-        watcher: &Watcher<'_>,
-    ) -> Option<String> {
-        let name = {
-            let pools = &mut self.backend.state.borrow_mut().pools;
-            let is_free = |pool: &OpenPool| pool.stage == PoolStage::Free;
-            let (name, free) = (pools.iter_mut())
-                .find(|(_, pool)| is_free(pool) && self.is_for(pool, instance))?;
-            free.stage = PoolStage::Taken;
-            name.clone()
-        };
-        watcher.phase("waiting for the machines of the canary before");
-        // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
-        let cold = StartUpMode::of(self.job).cold();
-        let mut left = cold.0;
-        while left > 0.0 && !watcher.holds_back() {
-            let look = async {
-                let described = self.backend.describe(&name).await;
-                let pool = described.ok().flatten().and_then(|job| job.pool);
-                let is_there = pool.is_some_and(|pool| pool.is_settled());
-                if !is_there {
-                    self.backend.pace.wait(BETWEEN_LOOKS).await;
-                }
-                is_there
-            };
-            if watcher.cancellation.unless(look).await != Some(false) {
-                break;
-            }
-            left -= BETWEEN_LOOKS.as_secs_f64();
-        }
-        Some(name)
     }
 
     /// A job was not started, or not by this process: the machines that it was to have are free again.
@@ -306,22 +238,6 @@ impl ReadyJob<'_> {
         pooled
     }
 
-    /// Ends the machines that no canary is left for.
-    pub(super) async fn end_surplus_pools(
-        &self,
-        instance: &InstanceConfiguration,
-        watcher: &Watcher<'_>,
-    ) {
-        let is_closing = |own: &KeptPool| own.is_closing && own.pool.instance == *instance;
-        if self.warm_pools.borrow().iter().any(is_closing) {
-            let is_surplus = |pool: &OpenPool| self.is_for(pool, instance);
-            (self
-                .backend
-                .end_free_pools(is_surplus, watcher.cancellation))
-            .await;
-        }
-    }
-
     /// Ends free pools on a type of machine that a canary on `instance` waits for, which cannot run on them.
     pub(super) async fn yield_pools(
         &self,
@@ -334,6 +250,79 @@ impl ReadyJob<'_> {
             has_kind && !self.is_for(pool, instance)
         };
         self.backend.end_free_pools(is_meant, cancellation).await;
+    }
+}
+
+impl CanaryUnderWay<'_> {
+    /// Takes the machines of the canary before, where they are kept, and remembers that this one may leave them again: before
+    /// it is asked for, since an answer that is lost may still have started it.
+    pub(super) async fn enter_pool(&self, name: &JobName) {
+        let Some(warm_pool) = self.ready.pool_for(&self.run.instance) else {
+            return;
+        };
+        let meant = self.take_pool().await;
+        let pool = OpenPool {
+            job: self.ready.job.name.clone(),
+            instance: warm_pool.instance,
+            keep_alive: warm_pool.keep_alive,
+            stage: PoolStage::Running,
+            meant,
+        };
+        let pools = &mut self.backend.state.borrow_mut().pools;
+        pools.insert(name.to_string(), pool);
+    }
+
+    /// A canary has begun: machines that are free after the last one are for nobody.
+    pub(super) fn close_pool(&self) {
+        for own in self.ready.warm_pools.borrow_mut().iter_mut() {
+            if own.pool.instance == self.run.instance {
+                own.is_closing = self.watcher.is_last;
+            }
+        }
+    }
+
+    /// The last job of the pool that is meant for a canary, once its machines are there. Waits no longer than a cold start takes.
+    async fn take_pool(&self) -> Option<String> {
+        let (ready, watcher) = (self.ready, self.watcher);
+        let name = {
+            let pools = &mut self.backend.state.borrow_mut().pools;
+            let is_free = |pool: &OpenPool| pool.stage == PoolStage::Free;
+            let (name, free) = (pools.iter_mut())
+                .find(|(_, pool)| is_free(pool) && ready.is_for(pool, &self.run.instance))?;
+            free.stage = PoolStage::Taken;
+            name.clone()
+        };
+        watcher.phase("waiting for the machines of the canary before");
+        // As long as a cold start takes nine times in ten: waiting for longer gains nothing.
+        let cold = StartUpMode::of(ready.job).cold();
+        let mut left = cold.0;
+        while left > 0.0 && !watcher.holds_back() {
+            let look = async {
+                let described = self.backend.describe(&name).await;
+                let pool = described.ok().flatten().and_then(|job| job.pool);
+                let is_there = pool.is_some_and(|pool| pool.is_settled());
+                if !is_there {
+                    self.backend.pace.wait(BETWEEN_LOOKS).await;
+                }
+                is_there
+            };
+            if watcher.cancellation.unless(look).await != Some(false) {
+                break;
+            }
+            left -= BETWEEN_LOOKS.as_secs_f64();
+        }
+        Some(name)
+    }
+
+    /// Ends the machines that no canary is left for.
+    pub(super) async fn end_surplus_pools(&self) {
+        let (ready, instance) = (self.ready, &self.run.instance);
+        let is_closing = |own: &KeptPool| own.is_closing && own.pool.instance == *instance;
+        if ready.warm_pools.borrow().iter().any(is_closing) {
+            let is_surplus = |pool: &OpenPool| ready.is_for(pool, instance);
+            let cancellation = self.watcher.cancellation;
+            (self.backend.end_free_pools(is_surplus, cancellation)).await;
+        }
     }
 }
 

@@ -179,7 +179,13 @@ impl Ready for ReadyJob<'_> {
         run: &'r CanaryRun,
         watcher: &'r Watcher<'r>,
     ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
-        Box::pin(self.run_canary(run, watcher))
+        let canary = CanaryUnderWay {
+            ready: self,
+            backend: self.backend,
+            run,
+            watcher,
+        };
+        Box::pin(canary.run_to_its_end())
     }
 
     fn look<'r>(
@@ -221,6 +227,15 @@ impl Ready for ReadyJob<'_> {
         let job = &self.job.name;
         Box::pin(self.backend.end_pools_of(job, on, cancellation))
     }
+}
+
+/// A canary of a job, and who waits for it.
+#[derive(Clone, Copy)]
+pub(super) struct CanaryUnderWay<'r> {
+    pub(super) ready: &'r ReadyJob<'r>,
+    pub(super) backend: &'r SagemakerBackend,
+    pub(super) run: &'r CanaryRun,
+    pub(super) watcher: &'r Watcher<'r>,
 }
 
 /// A job that stands for a canary.

@@ -2,8 +2,8 @@
 
 use super::description::{JobDescription, JobState, age};
 use super::failure::FailureClass;
-use super::ready::{Found, ReadyJob};
-use crate::backend::{CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, Watcher, rows};
+use super::ready::{CanaryUnderWay, Found};
+use crate::backend::{CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, rows};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::OutsideError;
@@ -25,32 +25,28 @@ struct LastJob {
     lost: Option<Seconds>,
 }
 
-impl ReadyJob<'_> {
-    pub(super) async fn run_canary<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> CanaryStep<'r> {
+impl<'r> CanaryUnderWay<'r> {
+    pub(super) async fn run_to_its_end(self) -> CanaryStep<'r> {
         // Who detaches waits neither for it nor for room.
         if self.backend.tags.part == RunPart::Detach {
-            let launched = self.launch(run, watcher).await;
+            let launched = self.launch().await;
             let state =
                 launched.map(|found| found.map_or_else(|state| state, |found| found.state()));
             return state.into();
         }
         let mut last = None;
-        let followed = self.follow(run, watcher, &mut last).await;
+        let followed = self.follow(&mut last).await;
         let last = match (followed, last) {
             (Ok(None), Some(last)) => last,
             (state, last) => {
                 let state = state.map(|state| state.unwrap_or(CanaryState::HeldBack));
-                return CanaryStep::Ended(self.ended(run, state, last));
+                return CanaryStep::Ended(self.ended(state, last));
             }
         };
-        let known = self.preliminary(run, &last);
+        let known = self.preliminary(&last);
         let rest = async move {
-            let measured = self.measure(run, &last, watcher).await;
-            self.ended(run, measured, Some(last))
+            let measured = self.measure(&last).await;
+            self.ended(measured, Some(last))
         };
         match known {
             Some(known) => CanaryStep::Free(Box::new(known), Box::pin(rest)),
@@ -59,18 +55,13 @@ impl ReadyJob<'_> {
     }
 
     /// The end of a canary, with what is known of its bill where it has no result. `last` is its last training job.
-    fn ended(
-        &self,
-        run: &CanaryRun,
-        state: Result<CanaryState, OutsideError>,
-        last: Option<LastJob>,
-    ) -> CanaryEnd {
+    fn ended(&self, state: Result<CanaryState, OutsideError>, last: Option<LastJob>) -> CanaryEnd {
         let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
-        let paid_for_nothing = last.and_then(|last| last.without_result(run)).map(Box::new);
-        self.backend.state.borrow_mut().has_unmeasured |= paid_for_nothing.is_some();
+        let paid = last.and_then(|last| last.without_result(self.run));
+        self.backend.state.borrow_mut().has_unmeasured |= paid.is_some();
         CanaryEnd {
             state,
-            paid_for_nothing,
+            paid_for_nothing: paid.map(Box::new),
         }
     }
 
@@ -78,14 +69,13 @@ impl ReadyJob<'_> {
     /// it is. What SageMaker broke off is tried once more, with what is left of its time.
     async fn follow(
         &self,
-        run: &CanaryRun,
-        watcher: &Watcher<'_>,
         last: &mut Option<LastJob>,
     ) -> Result<Option<CanaryState>, OutsideError> {
         let mut lost = None;
-        let mut run = run.clone();
+        let mut run = self.run.clone();
         loop {
-            let found = match self.launch(&run, watcher).await? {
+            let tried = CanaryUnderWay { run: &run, ..*self };
+            let found = match tried.launch().await? {
                 Ok(found) => found,
                 Err(state) => return Ok(Some(state)),
             };
@@ -96,13 +86,13 @@ impl ReadyJob<'_> {
             });
             let (name, instance) = (found.name.to_string(), run.instance.clone());
             (self.backend.state.borrow_mut().watched).insert(name.clone(), instance);
-            let watched = self.watch(&found, watcher).await;
+            let watched = self.watch(&found).await;
             self.backend.state.borrow_mut().watched.remove(&name);
             let description = match watched {
                 Ok(Some(description)) => &*last.ended.insert(Box::new(description)),
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    self.tidy(&found, watcher.cancellation).await;
+                    self.ready.tidy(&found, self.watcher.cancellation).await;
                     return Err(error);
                 }
             };
@@ -111,62 +101,53 @@ impl ReadyJob<'_> {
                 && let Some(billed) = broken_off(&run, description)
             {
                 self.backend.state.borrow_mut().counted.insert(name);
-                watcher.fact("SageMaker failed, or had no machine; trying once more");
-                self.tidy(&found, watcher.cancellation).await;
+                self.watcher
+                    .fact("SageMaker failed, or had no machine; trying once more");
+                self.ready.tidy(&found, self.watcher.cancellation).await;
                 lost = Some(billed);
                 run.max_runtime = run.max_runtime.map(|limit| limit - billed);
                 continue;
             }
             // Whoever started a canary that is not ours may have stopped it.
-            if found.is_new || self.still_stands(&run, &found, description) {
-                self.free_pool(&run, &found, description);
+            if found.is_new || self.ready.still_stands(&run, &found, description) {
+                self.ready.free_pool(&run, &found, description);
                 return Ok(None);
             }
         }
     }
 
     /// Measures a canary whose training job is over, and removes what it left.
-    async fn measure(
-        &self,
-        run: &CanaryRun,
-        last: &LastJob,
-        watcher: &Watcher<'_>,
-    ) -> Result<CanaryState, OutsideError> {
-        let result = self.result(run, last, watcher).await;
-        self.tidy(&last.found, watcher.cancellation).await;
+    async fn measure(&self, last: &LastJob) -> Result<CanaryState, OutsideError> {
+        let result = self.result(last).await;
+        (self.ready.tidy(&last.found, self.watcher.cancellation)).await;
         result.map(|result| CanaryState::Measured(Box::new(result)))
     }
 
     /// The result of the last job of a canary, which is over, or which a signal ended.
-    async fn result(
-        &self,
-        run: &CanaryRun,
-        last: &LastJob,
-        watcher: &Watcher<'_>,
-    ) -> Result<CanaryResult, OutsideError> {
-        let mut measurement = last.measurement(run, self.outcome(last)?);
+    async fn result(&self, last: &LastJob) -> Result<CanaryResult, OutsideError> {
+        let mut measurement = last.measurement(self.run, self.outcome(last)?);
         let (mut log_tail, mut log, mut ended_pools) = Default::default();
         if let Some(description) = &last.ended {
-            let (found, signal) = (&last.found, watcher.cancellation);
+            let (found, signal) = (&last.found, self.watcher.cancellation);
             // A pool that is not looked at now is looked at when pools are ended.
-            let pooled = signal.unless(self.look_at_pool(found, description)).await;
-            let pooled = pooled.unwrap_or_default();
+            let looking = self.ready.look_at_pool(found, description);
+            let pooled = signal.unless(looking).await.unwrap_or_default();
             // After the look: meanwhile who ends all pools may forget what is known of this one.
-            self.end_surplus_pools(&run.instance, watcher).await;
+            self.end_surplus_pools().await;
             let is_collected = match measurement.outcome {
                 Outcome::Failed { .. } => description.environment.contains_key(MARK_VARIABLE),
                 Outcome::Completed | Outcome::TimedOut | Outcome::OutOfMemory { .. } => true,
                 _ => false,
             };
             if is_collected {
-                let collecting = self.collect(run, found, description, watcher, &mut measurement);
+                let collecting = self.collect(found, description, &mut measurement);
                 signal.unless(collecting).await;
             }
             if matches!(
                 measurement.outcome,
                 Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut
             ) {
-                (log_tail, log) = (signal.unless(self.log(run, found)).await).unwrap_or_default();
+                (log_tail, log) = (signal.unless(self.log(found)).await).unwrap_or_default();
             }
             measurement.start = pooled.start.or(measurement.start);
             measurement.idle_seconds = pooled.idle();
@@ -174,7 +155,7 @@ impl ReadyJob<'_> {
             ended_pools = pooled.over_with(&found.name, description);
         }
         Ok(CanaryResult {
-            measurement: last.with_placed_rows(run, measurement),
+            measurement: last.with_placed_rows(self.run, measurement),
             log_tail,
             log,
             ended_pools,
@@ -182,10 +163,10 @@ impl ReadyJob<'_> {
     }
 
     /// What is known of a job that is over before its metrics are collected; `None` where it could not run as configured.
-    fn preliminary(&self, run: &CanaryRun, last: &LastJob) -> Option<Measurement> {
+    fn preliminary(&self, last: &LastJob) -> Option<Measurement> {
         last.ended.as_ref()?;
-        let measurement = last.measurement(run, self.outcome(last).ok()?);
-        Some(last.with_placed_rows(run, measurement))
+        let measurement = last.measurement(self.run, self.outcome(last).ok()?);
+        Some(last.with_placed_rows(self.run, measurement))
     }
 
     /// How the canary ended; an error if the job could not run as configured, which a person must correct.
@@ -202,7 +183,7 @@ impl ReadyJob<'_> {
                         return Err(OutsideError::new(
                             format!(
                                 "jobs.{}: SageMaker could not run the training job {}: {text}",
-                                self.job.name, last.found.name
+                                self.ready.job.name, last.found.name
                             ),
                             "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
                         ));

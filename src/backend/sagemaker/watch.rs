@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use super::SagemakerBackend;
 use super::description::{JobDescription, JobState, age};
 use super::pace::Pace;
-use super::ready::{Found, ReadyJob};
+use super::ready::{CanaryUnderWay, Found};
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::Watcher;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::OutsideError;
 use crate::units::Seconds;
@@ -30,7 +29,7 @@ const LONGEST_WAIT: Seconds = Seconds(3600.0);
 
 pub(super) const DESCRIBE: Call<'_> = Call("sagemaker:DescribeTrainingJob");
 
-impl ReadyJob<'_> {
+impl CanaryUnderWay<'_> {
     /// Waits until the job is over, and reports each change of its status; `None` where a signal ended the gate, and the job with it if it
     /// is ours.
     ///
@@ -41,9 +40,8 @@ impl ReadyJob<'_> {
     pub(super) async fn watch(
         &self,
         found: &Found,
-        watcher: &Watcher<'_>,
     ) -> Result<Option<JobDescription>, OutsideError> {
-        let name = found.name.to_string();
+        let (name, watcher) = (found.name.to_string(), self.watcher);
         let mut troubles = Troubles::default();
         let mut reported = String::new();
         let mut looks_for_times = 0;
