@@ -12,6 +12,7 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
@@ -23,51 +24,47 @@ use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
-/// What a backend answers in the end. A box, since which backend it is shows only when the program runs.
-pub type BackendFuture<'a, T> = LocalBoxFuture<'a, Result<T, OutsideError>>;
-
 /// Something that runs canaries: it opens jobs. A job is listed, then prepared, then run, each by what the step before gave.
 ///
 /// The contract: whatever way [`Ready::run`] ends, nothing that costs money or holds a machine is left running by it; where
 /// it could not be stopped, the error names it, and it ends by itself.
 /// That the training code failed is a result, an `Ok` with its outcome; that we could not run it is an `Err`.
+#[async_trait(?Send)]
 pub trait Backend {
     /// Opens a job; fails where it may not be run. Reads only.
-    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>>;
+    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError>;
 
     /// Ends a run of the gate: leaves nothing of it running but these training jobs, which go on unless a signal came.
     ///
     /// # Errors
     ///
     /// Where something may be left running; it is named.
-    fn finish<'a>(
-        &'a self,
-        _: &'a BTreeSet<String>,
-        _: &'a Cancellation,
-    ) -> BackendFuture<'a, BackendEnd> {
-        Box::pin(async { Ok(BackendEnd::default()) })
+    async fn finish(
+        &self,
+        _: &BTreeSet<String>,
+        _: &Cancellation,
+    ) -> Result<BackendEnd, OutsideError> {
+        Ok(BackendEnd::default())
     }
 
     /// What is billed of every run of a canary that this run of the gate has started, by an earlier process too. Reads only.
-    fn bills(&self) -> BackendFuture<'_, Vec<BilledJob>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
+        Ok(Vec::new())
     }
 }
 
 /// A job that was opened. It spends nothing.
+#[async_trait(?Send)]
 pub trait Session<'a> {
     /// What machines of these types cost today, as far as the backend knows.
-    fn prices<'s>(
-        &'s mut self,
-        _: &'s BTreeSet<&'s InstanceType>,
-    ) -> LocalBoxFuture<'s, BTreeMap<InstanceType, Price>> {
-        Box::pin(async { BTreeMap::new() })
+    async fn prices(&mut self, _: &BTreeSet<&InstanceType>) -> BTreeMap<InstanceType, Price> {
+        BTreeMap::new()
     }
 
     /// Every object of every channel of the job. Reads only.
     ///
     /// Fails when a channel is missing, empty or cannot be read.
-    fn list(&mut self) -> BackendFuture<'_, ListedData>;
+    async fn list(&mut self) -> Result<ListedData, OutsideError>;
 
     /// Fails if the backend has too few runs for the plan on `instance`. Drops alternatives for which it has too few, and
     /// returns why.
@@ -76,16 +73,17 @@ pub trait Session<'a> {
     }
 
     /// What canaries need of the account once they run: machines and rights. Reads only.
-    fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
-        Box::pin(async { Vec::new() })
+    async fn account(&mut self) -> Vec<AccountAnswer> {
+        Vec::new()
     }
 
     /// Makes the job ready to run, and gives up alternatives that it cannot run.
     ///
     /// Fails where the job itself cannot be run. Nothing was spent then.
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
-    where
-        'a: 'p;
+    async fn prepare(
+        self: Box<Self>,
+        planned: Planned<'_>,
+    ) -> Result<Box<dyn Ready + 'a>, OutsideError>;
 }
 
 /// What an account answers that is asked before it is needed.
@@ -133,9 +131,10 @@ pub struct BackendKeys {
 }
 
 /// A job whose canaries may run.
+#[async_trait(?Send)]
 pub trait Ready {
     /// The keys of the job. Local data are read for it, every byte; no further file once the answer is dropped.
-    fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys>;
+    async fn keys(&self, dataset: &Dataset) -> Result<BackendKeys, OutsideError>;
 
     /// How many more canaries of one size it can run; `None`: any number.
     fn supply(&self, _: &InstanceConfiguration, _: Fraction, _: Option<f64>) -> Option<u32> {
@@ -158,30 +157,24 @@ pub trait Ready {
     /// Runs one canary as far as the run of the gate goes: to its end, where it is measured, or until it is started.
     ///
     /// On cancellation a run that is waited for is ended first, and comes back as [`crate::measurement::Outcome::Stopped`].
-    fn run<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryStep<'r>>;
+    async fn run<'r>(&'r self, run: &'r CanaryRun, watcher: &'r Watcher<'r>) -> CanaryStep<'r>;
 
     /// What there is of one canary; `report` hears what is found under its name. Reads only.
-    fn look<'r>(&'r self, _: &'r CanaryRun, _: CanaryReport<'r>) -> BackendFuture<'r, CanaryState> {
-        Box::pin(async { Ok(CanaryState::HeldBack) })
+    async fn look(&self, _: &CanaryRun, _: CanaryReport<'_>) -> Result<CanaryState, OutsideError> {
+        Ok(CanaryState::HeldBack)
     }
 
     /// Stops these training jobs, which this process has started, and removes what was placed for them. What cannot be stopped
     /// the end of the run tries to stop again.
-    fn stop<'e>(&'e self, _: &'e [String], _: &'e Cancellation) -> LocalBoxFuture<'e, ()> {
-        Box::pin(async {})
-    }
+    async fn stop(&self, _: &[String], _: &Cancellation) {}
 
     /// Ends what is kept for further canaries, of one configuration or, after the last canary, of all.
-    fn end_pools<'e>(
-        &'e self,
-        _: Option<&'e InstanceConfiguration>,
-        _: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        Box::pin(async { Vec::new() })
+    async fn end_pools(
+        &self,
+        _: Option<&InstanceConfiguration>,
+        _: &Cancellation,
+    ) -> Vec<EndedPool> {
+        Vec::new()
     }
 }
 

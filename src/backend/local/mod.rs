@@ -23,7 +23,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use futures_util::future::LocalBoxFuture;
+use async_trait::async_trait;
 
 use self::cache::Cache;
 use self::channel::{LinkedFile, LocalChannel};
@@ -33,8 +33,8 @@ use self::process::Probes;
 use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendFuture, BackendKeys, CanaryState, CanaryStep, ListedData, Planned, Ready, Room,
-    Session, Watcher, source,
+    Backend, BackendKeys, CanaryState, CanaryStep, ListedData, Planned, Ready, Room, Session,
+    Watcher, source,
 };
 use crate::canary::{CanaryRun, Dataset, Key, data_key};
 use crate::instance::{Capacity, InstanceConfiguration};
@@ -185,18 +185,16 @@ impl LocalBackend {
     }
 }
 
+#[async_trait(?Send)]
 impl Backend for LocalBackend {
-    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
-        let opened = LocalJob {
+    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+        // Said before anything is run.
+        Cache::of_job(&self.paths, job)?;
+        Ok(Box::new(LocalJob {
             backend: self,
             job,
             code: None,
-        };
-        Box::pin(async move {
-            // Said before anything is run.
-            Cache::of_job(&self.paths, job)?;
-            Ok(Box::new(opened) as Box<dyn Session<'a> + 'a>)
-        })
+        }))
     }
 }
 
@@ -214,34 +212,28 @@ struct LocalJob<'a> {
     code: Option<Key>,
 }
 
+#[async_trait(?Send)]
 impl<'a> Session<'a> for LocalJob<'a> {
-    fn list(&mut self) -> BackendFuture<'_, ListedData> {
+    async fn list(&mut self) -> Result<ListedData, OutsideError> {
         let Self { backend, job, .. } = *self;
-        Box::pin(async move {
-            let channels = job.training.channels.iter();
-            let listed = channels
-                .map(|channel| LocalChannel::of(&backend.paths, job, channel)?.list())
-                .collect::<Result<_, _>>()?;
-            Ok(ListedData {
-                dataset: Dataset::of_listing(job, listed)?,
-                knows_bytes: true,
-                notes: Vec::from_iter(launcher::missing(job, &backend.environment)),
-            })
+        let channels = job.training.channels.iter();
+        let listed = channels
+            .map(|channel| LocalChannel::of(&backend.paths, job, channel)?.list())
+            .collect::<Result<_, _>>()?;
+        Ok(ListedData {
+            dataset: Dataset::of_listing(job, listed)?,
+            knows_bytes: true,
+            notes: Vec::from_iter(launcher::missing(job, &backend.environment)),
         })
     }
 
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
-    where
-        'a: 'p,
-    {
-        let ready = Self {
-            code: planned.code,
-            ..*self
-        };
-        Box::pin(async move {
-            probe::check_system().map_err(|_| not_on_this_system())?;
-            Ok(Box::new(ready) as Box<dyn Ready + 'a>)
-        })
+    async fn prepare(
+        mut self: Box<Self>,
+        planned: Planned<'_>,
+    ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
+        probe::check_system().map_err(|_| not_on_this_system())?;
+        self.code = planned.code;
+        Ok(self)
     }
 }
 
@@ -256,21 +248,20 @@ fn not_on_this_system() -> OutsideError {
     )
 }
 
+#[async_trait(?Send)]
 impl Ready for LocalJob<'_> {
-    fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
+    async fn keys(&self, dataset: &Dataset) -> Result<BackendKeys, OutsideError> {
         let Self { backend, job, .. } = *self;
-        Box::pin(async move {
-            let mut digests = Vec::new();
-            for (data, channel) in dataset.channels.iter().zip(&job.training.channels) {
-                let channel = LocalChannel::of(&backend.paths, job, channel)?;
-                digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
-            }
-            Ok(BackendKeys {
-                code: self.code,
-                data: Some(data_key(digests)),
-                machine: Some(probe::host_kind(backend.host())),
-                lacks_probe: false,
-            })
+        let mut digests = Vec::new();
+        for (data, channel) in dataset.channels.iter().zip(&job.training.channels) {
+            let channel = LocalChannel::of(&backend.paths, job, channel)?;
+            digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
+        }
+        Ok(BackendKeys {
+            code: self.code,
+            data: Some(data_key(digests)),
+            machine: Some(probe::host_kind(backend.host())),
+            lacks_probe: false,
         })
     }
 
@@ -282,16 +273,11 @@ impl Ready for LocalJob<'_> {
         }
     }
 
-    fn run<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
-        let Self { backend, job, .. } = *self;
-        Box::pin(async move {
-            let result = backend.run_canary(job, run, watcher.cancellation).await;
-            let measured = result.map(|result| CanaryState::Measured(Box::new(result)));
-            measured.into()
-        })
+    async fn run<'r>(&'r self, run: &'r CanaryRun, watcher: &'r Watcher<'r>) -> CanaryStep<'r> {
+        let running = (self.backend).run_canary(self.job, run, watcher.cancellation);
+        let measured = running
+            .await
+            .map(|result| CanaryState::Measured(Box::new(result)));
+        measured.into()
     }
 }

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use futures_util::future::LocalBoxFuture;
+use async_trait::async_trait;
 
 use super::{
-    Backend, BackendFuture, BackendKeys, CanaryResult, CanaryState, CanaryStep, JobNotes,
-    ListedData, Planned, Ready, Room, Session, Watcher,
+    Backend, BackendKeys, CanaryResult, CanaryState, CanaryStep, JobNotes, ListedData, Planned,
+    Ready, Room, Session, Watcher,
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -67,14 +67,14 @@ impl ReplayBackend {
     }
 }
 
+#[async_trait(?Send)]
 impl Backend for ReplayBackend {
-    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
-        let job = ReplayJob {
+    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+        Ok(Box::new(ReplayJob {
             backend: self,
             job,
             code: None,
-        };
-        Box::pin(async move { Ok(Box::new(job) as Box<dyn Session<'a> + 'a>) })
+        }))
     }
 }
 
@@ -278,14 +278,14 @@ impl<'a> ReplayJob<'a> {
     }
 }
 
+#[async_trait(?Send)]
 impl<'a> Session<'a> for ReplayJob<'a> {
-    fn list(&mut self) -> BackendFuture<'_, ListedData> {
-        let listing = self.dataset().map(|dataset| ListedData {
-            dataset,
+    async fn list(&mut self) -> Result<ListedData, OutsideError> {
+        Ok(ListedData {
+            dataset: self.dataset()?,
             knows_bytes: self.bytes_total().is_some(),
             notes: self.sentences(),
-        });
-        Box::pin(async { listing })
+        })
     }
 
     fn check_supply(&self, plan: &mut Plan) -> Result<Vec<OutsideError>, OutsideError> {
@@ -302,31 +302,31 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         Ok(given_up)
     }
 
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
-    where
-        'a: 'p,
-    {
-        let code = planned.code;
-        Box::pin(async move { Ok(Box::new(Self { code, ..*self }) as Box<dyn Ready + 'a>) })
+    async fn prepare(
+        mut self: Box<Self>,
+        planned: Planned<'_>,
+    ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
+        self.code = planned.code;
+        Ok(self)
     }
 }
 
+#[async_trait(?Send)]
 impl Ready for ReplayJob<'_> {
     /// The data of a recording are what it lists, so two recordings of the same sizes are of the same data, whatever times
     /// they hold.
-    fn keys<'k>(&'k self, dataset: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
+    async fn keys(&self, dataset: &Dataset) -> Result<BackendKeys, OutsideError> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let data = data_key(channels.map(|(data, channel)| {
             let digest = listing_digest(&channel.uri, &data.objects);
             (data.name.as_str(), digest)
         }));
-        let keys = BackendKeys {
+        Ok(BackendKeys {
             code: self.code,
             data: Some(data),
             machine: None,
             lacks_probe: false,
-        };
-        Box::pin(async { Ok(keys) })
+        })
     }
 
     fn supply(
@@ -355,11 +355,7 @@ impl Ready for ReplayJob<'_> {
     }
 
     /// It is at its end at once, so there is nothing to cancel.
-    fn run<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        _: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
+    async fn run<'r>(&'r self, run: &'r CanaryRun, _: &'r Watcher<'r>) -> CanaryStep<'r> {
         let measured = self.replay(run).map(|measurement| {
             CanaryState::Measured(Box::new(CanaryResult {
                 measurement,
@@ -368,7 +364,7 @@ impl Ready for ReplayJob<'_> {
                 ended_pools: Vec::new(),
             }))
         });
-        Box::pin(async { measured.into() })
+        measured.into()
     }
 }
 

@@ -46,15 +46,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use self::pace::Pace;
 use self::pools::Pools;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{Backend, BackendEnd, BackendFuture, BilledJob, Cancellation, Reuse, RunPart, Session};
+use super::{Backend, BackendEnd, BilledJob, Cancellation, Reuse, RunPart, Session};
 use crate::aws::Aws;
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
+use crate::outside_error::OutsideError;
 use crate::spec::Job;
 
 pub use code::check_source;
@@ -168,25 +170,24 @@ impl SagemakerBackend {
     }
 }
 
+#[async_trait(?Send)]
 impl Backend for SagemakerBackend {
-    fn open<'a>(&'a self, job: &'a Job) -> BackendFuture<'a, Box<dyn Session<'a> + 'a>> {
-        Box::pin(async move {
-            check_source(&self.paths, job)?;
-            let session = JobSession::new(self, job);
-            session.check_access().await?;
-            Ok(Box::new(session) as Box<dyn Session<'a> + 'a>)
-        })
+    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+        check_source(&self.paths, job)?;
+        let session = JobSession::new(self, job);
+        session.check_access().await?;
+        Ok(Box::new(session))
     }
 
-    fn bills(&self) -> BackendFuture<'_, Vec<BilledJob>> {
-        Box::pin(self.bills())
+    async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
+        self.bills_of_run().await
     }
 
-    fn finish<'a>(
-        &'a self,
-        kept: &'a BTreeSet<String>,
-        cancellation: &'a Cancellation,
-    ) -> BackendFuture<'a, BackendEnd> {
-        Box::pin(self.stop_what_nobody_wants(kept, cancellation))
+    async fn finish(
+        &self,
+        kept: &BTreeSet<String>,
+        cancellation: &Cancellation,
+    ) -> Result<BackendEnd, OutsideError> {
+        self.stop_what_nobody_wants(kept, cancellation).await
     }
 }

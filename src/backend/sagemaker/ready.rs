@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use futures_util::future::LocalBoxFuture;
+use async_trait::async_trait;
 
 use super::SagemakerBackend;
 use super::metrics::probe;
@@ -11,8 +11,8 @@ use super::name::JobName;
 use super::request::Script;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
-    BackendFuture, BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep, Cancellation,
-    EndedPool, JobNotes, Ready, Room, Watcher,
+    BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep, Cancellation, EndedPool,
+    JobNotes, Ready, Room, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
@@ -136,16 +136,16 @@ impl ReadyJob<'_> {
     }
 }
 
+#[async_trait(?Send)]
 impl Ready for ReadyJob<'_> {
     /// Those that its training jobs are named by: without git the packed source stands for the code.
-    fn keys<'k>(&'k self, _: &'k Dataset) -> BackendFuture<'k, BackendKeys> {
-        let keys = BackendKeys {
+    async fn keys(&self, _: &Dataset) -> Result<BackendKeys, OutsideError> {
+        Ok(BackendKeys {
             code: Some(self.code),
             data: Some(self.data),
             machine: None,
             lacks_probe: self.lacks_probe,
-        };
-        Box::pin(async { Ok(keys) })
+        })
     }
 
     fn room(&self, instance: &InstanceConfiguration) -> Room {
@@ -174,58 +174,45 @@ impl Ready for ReadyJob<'_> {
         self.notes.all()
     }
 
-    fn run<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        watcher: &'r Watcher<'r>,
-    ) -> LocalBoxFuture<'r, CanaryStep<'r>> {
+    async fn run<'r>(&'r self, run: &'r CanaryRun, watcher: &'r Watcher<'r>) -> CanaryStep<'r> {
         let canary = CanaryUnderWay {
             ready: self,
             backend: self.backend,
             run,
             watcher,
         };
-        Box::pin(canary.run_to_its_end())
+        canary.run_to_its_end().await
     }
 
-    fn look<'r>(
-        &'r self,
-        run: &'r CanaryRun,
-        report: CanaryReport<'r>,
-    ) -> BackendFuture<'r, CanaryState> {
-        Box::pin(async {
-            let first = self.first_name(run);
-            let found = self.find(run, &first, report).await?;
-            let training_job = first.to_string();
-            Ok(found.map_or(CanaryState::Missing { training_job }, |found| found.state()))
-        })
+    async fn look(
+        &self,
+        run: &CanaryRun,
+        report: CanaryReport<'_>,
+    ) -> Result<CanaryState, OutsideError> {
+        let first = self.first_name(run);
+        let found = self.find(run, &first, report).await?;
+        let training_job = first.to_string();
+        Ok(found.map_or(CanaryState::Missing { training_job }, |found| found.state()))
     }
 
-    fn stop<'e>(
-        &'e self,
-        training_jobs: &'e [String],
-        cancellation: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, ()> {
-        Box::pin(async {
-            let names = training_jobs.iter().filter_map(|name| JobName::parse(name));
-            let started: Vec<Found> = names.map(Found::created).collect();
-            for found in &started {
-                self.backend.stop_if_ours(found).await;
-            }
-            // What costs most is stopped first.
-            for found in &started {
-                self.tidy(found, cancellation).await;
-            }
-        })
+    async fn stop(&self, training_jobs: &[String], cancellation: &Cancellation) {
+        let names = training_jobs.iter().filter_map(|name| JobName::parse(name));
+        let started: Vec<Found> = names.map(Found::created).collect();
+        for found in &started {
+            self.backend.stop_if_ours(found).await;
+        }
+        // What costs most is stopped first.
+        for found in &started {
+            self.tidy(found, cancellation).await;
+        }
     }
 
-    fn end_pools<'e>(
-        &'e self,
-        on: Option<&'e InstanceConfiguration>,
-        cancellation: &'e Cancellation,
-    ) -> LocalBoxFuture<'e, Vec<EndedPool>> {
-        let job = &self.job.name;
-        Box::pin(self.backend.end_pools_of(job, on, cancellation))
+    async fn end_pools(
+        &self,
+        on: Option<&InstanceConfiguration>,
+        cancellation: &Cancellation,
+    ) -> Vec<EndedPool> {
+        (self.backend.end_pools_of(&self.job.name, on, cancellation)).await
     }
 }
 

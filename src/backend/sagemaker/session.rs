@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use futures_util::future::LocalBoxFuture;
+use async_trait::async_trait;
 
 use super::placing::is_copied;
 use super::ready::{Notes, ProbeWay, Quotas, ReadyJob, wants_probe};
@@ -13,7 +13,7 @@ use super::{SagemakerBackend, listing, logs, price, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{AccountAnswer, BackendFuture, ListedData, Planned, Ready, Session};
+use crate::backend::{AccountAnswer, ListedData, Planned, Ready, Session};
 use crate::canary::{ChannelData, Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::price_file::PRICE_FILE;
@@ -54,40 +54,6 @@ impl<'a> JobSession<'a> {
         self.notes.add(text);
     }
 
-    async fn list_channels(&mut self) -> Result<ListedData, OutsideError> {
-        // Said before money is spent.
-        self.probe_program();
-        let aws = self.backend.aws();
-        let job = self.job;
-        request::image(job, &job.instance, &aws.region)?;
-        let mut listed_channels = Vec::with_capacity(job.training.channels.len());
-        for channel in &job.training.channels {
-            let objects = Objects::default();
-            let mut data = ChannelData::new(&channel.name, channel.sample.is_drawn(), objects);
-            if FileSystem::of_uri(&channel.uri).is_none() {
-                let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
-                let listed = listing::list(&aws.s3, &field, channel).await?;
-                if channel.sample == ChannelSample::Rows {
-                    let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
-                    let (base, tags) = (&listed.base, &listed.tags);
-                    data.rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
-                    self.note(format!(
-                        "channel {}: canaries get a copy of their rows below the job's output, which is removed with them",
-                        channel.name
-                    ));
-                }
-                self.bases.insert(channel.name.clone(), listed.base);
-                data.objects = listed.objects;
-            }
-            listed_channels.push(data);
-        }
-        Ok(ListedData {
-            dataset: Dataset::of_listing(job, listed_channels)?,
-            knows_bytes: true,
-            notes: self.notes.all().sentences,
-        })
-    }
-
     /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
     pub(super) async fn check_access(&self) -> Result<(), OutsideError> {
         let job = self.job;
@@ -125,11 +91,43 @@ impl<'a> JobSession<'a> {
         Ok(())
     }
 
+    async fn read_price(&self, kind: &InstanceType) -> Result<Option<Price>, CallError> {
+        let aws = self.backend.aws();
+        let today = format!("{:.10}", jiff::Timestamp::now().to_string());
+        let listing = (aws.pricing.get_products().service_code(price::SERVICE))
+            .set_filters(Some(price::filters(kind, &aws.region)))
+            .into_paginator();
+        let list = PRODUCTS.heard(listing.items().send().try_collect().await)?;
+        Ok(price::parse(&list, kind, &aws.region, &today))
+    }
+
+    fn note_unused_volume_key(&self) {
+        let job = self.job;
+        let mut kinds = job.instance.machines_by_type().into_keys();
+        if job.training.sagemaker.volume_kms_key.is_some()
+            && let Some(kind) = kinds.find(|kind| tables::local_disks(kind).is_some())
+        {
+            self.note(format!(
+                "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
+            ));
+        }
+    }
+
+    /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
+    fn check_copies(&self, dataset: &Dataset) -> Result<(), OutsideError> {
+        let channels = dataset.channels.iter().zip(&self.job.training.channels);
+        let mut copied = channels.filter(|(_, channel)| is_copied(channel));
+        copied.try_for_each(|(data, channel)| {
+            let copies = JobObjects::of_channel(self.backend.aws().s3, self.job, channel);
+            copies.check_sizes(&data.objects)
+        })
+    }
+}
+
+#[async_trait(?Send)]
+impl<'a> Session<'a> for JobSession<'a> {
     /// Today's prices of these types, as far as the price list may be read and has them. Each is asked for once in a run.
-    pub(super) async fn read_prices(
-        &self,
-        kinds: &BTreeSet<&InstanceType>,
-    ) -> BTreeMap<InstanceType, Price> {
+    async fn prices(&mut self, kinds: &BTreeSet<&InstanceType>) -> BTreeMap<InstanceType, Price> {
         if kinds.is_empty() {
             return BTreeMap::new();
         }
@@ -166,19 +164,43 @@ impl<'a> JobSession<'a> {
         kinds.iter().filter_map(price).collect()
     }
 
-    async fn read_price(&self, kind: &InstanceType) -> Result<Option<Price>, CallError> {
+    async fn list(&mut self) -> Result<ListedData, OutsideError> {
+        // Said before money is spent.
+        self.probe_program();
         let aws = self.backend.aws();
-        let today = format!("{:.10}", jiff::Timestamp::now().to_string());
-        let listing = (aws.pricing.get_products().service_code(price::SERVICE))
-            .set_filters(Some(price::filters(kind, &aws.region)))
-            .into_paginator();
-        let list = PRODUCTS.heard(listing.items().send().try_collect().await)?;
-        Ok(price::parse(&list, kind, &aws.region, &today))
+        let job = self.job;
+        request::image(job, &job.instance, &aws.region)?;
+        let mut listed_channels = Vec::with_capacity(job.training.channels.len());
+        for channel in &job.training.channels {
+            let objects = Objects::default();
+            let mut data = ChannelData::new(&channel.name, channel.sample.is_drawn(), objects);
+            if FileSystem::of_uri(&channel.uri).is_none() {
+                let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
+                let listed = listing::list(&aws.s3, &field, channel).await?;
+                if channel.sample == ChannelSample::Rows {
+                    let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
+                    let (base, tags) = (&listed.base, &listed.tags);
+                    data.rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
+                    self.note(format!(
+                        "channel {}: canaries get a copy of their rows below the job's output, which is removed with them",
+                        channel.name
+                    ));
+                }
+                self.bases.insert(channel.name.clone(), listed.base);
+                data.objects = listed.objects;
+            }
+            listed_channels.push(data);
+        }
+        Ok(ListedData {
+            dataset: Dataset::of_listing(job, listed_channels)?,
+            knows_bytes: true,
+            notes: self.notes.all().sentences,
+        })
     }
 
     /// The quotas, and the rights that a run needs once money is spent: each is asked for by a call that costs nothing, about a training
     /// job that is not there, so that the only news is a denial.
-    async fn ask_account(&self) -> Vec<AccountAnswer> {
+    async fn account(&mut self) -> Vec<AccountAnswer> {
         let said = |quotas: Quotas| {
             let known = quotas.iter().filter_map(|(kind, quotas)| {
                 Some(format!("{} of {}", quotas.training?, kind.name()))
@@ -208,7 +230,10 @@ impl<'a> JobSession<'a> {
 
     /// Makes the job ready. Where no key of its code is known the packed source stands for it, with the job as the commit
     /// itself has it.
-    async fn make_ready(self, planned: Planned<'_>) -> Result<ReadyJob<'a>, OutsideError> {
+    async fn prepare(
+        self: Box<Self>,
+        planned: Planned<'_>,
+    ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
         let (job, dataset) = (self.job, planned.dataset);
         self.check_copies(dataset)?;
         self.note_unused_volume_key();
@@ -252,55 +277,7 @@ impl<'a> JobSession<'a> {
         if let Some(plan) = planned.pools {
             ready.plan_pools(plan).await;
         }
-        Ok(ready)
-    }
-
-    fn note_unused_volume_key(&self) {
-        let job = self.job;
-        let mut kinds = job.instance.machines_by_type().into_keys();
-        if job.training.sagemaker.volume_kms_key.is_some()
-            && let Some(kind) = kinds.find(|kind| tables::local_disks(kind).is_some())
-        {
-            self.note(format!(
-                "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
-            ));
-        }
-    }
-
-    /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
-    fn check_copies(&self, dataset: &Dataset) -> Result<(), OutsideError> {
-        let channels = dataset.channels.iter().zip(&self.job.training.channels);
-        let mut copied = channels.filter(|(_, channel)| is_copied(channel));
-        copied.try_for_each(|(data, channel)| {
-            let copies = JobObjects::of_channel(self.backend.aws().s3, self.job, channel);
-            copies.check_sizes(&data.objects)
-        })
-    }
-}
-
-impl<'a> Session<'a> for JobSession<'a> {
-    fn prices<'s>(
-        &'s mut self,
-        kinds: &'s BTreeSet<&'s InstanceType>,
-    ) -> LocalBoxFuture<'s, BTreeMap<InstanceType, Price>> {
-        Box::pin(self.read_prices(kinds))
-    }
-
-    fn list(&mut self) -> BackendFuture<'_, ListedData> {
-        Box::pin(self.list_channels())
-    }
-
-    fn account(&mut self) -> LocalBoxFuture<'_, Vec<AccountAnswer>> {
-        Box::pin(self.ask_account())
-    }
-
-    fn prepare<'p>(self: Box<Self>, planned: Planned<'p>) -> BackendFuture<'p, Box<dyn Ready + 'a>>
-    where
-        'a: 'p,
-    {
-        Box::pin(
-            async move { Ok(Box::new(self.make_ready(planned).await?) as Box<dyn Ready + 'a>) },
-        )
+        Ok(Box::new(ready))
     }
 }
 

@@ -295,7 +295,7 @@ impl SagemakerBackend {
     }
 
     /// What is billed of every training job of this run.
-    pub(super) async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
+    pub(super) async fn bills_of_run(&self) -> Result<Vec<BilledJob>, OutsideError> {
         let refused = |error: CallError| error.to_error("list the training jobs of this run");
         let since = self.tags.begun().unwrap_or(self.began);
         let listing = (self.aws().sagemaker.list_training_jobs())
