@@ -144,7 +144,7 @@ impl RunHistory {
         };
         let mut entries = self.of_job(job).await?;
         entries.retain(|entry| !self.known.borrow().written.contains(entry));
-        let forecasts = history::forecasts(&entries, job);
+        let forecasts = history::forecasts(&entries);
         self.seen(self.history.first(forecasts, is_over).await?);
         Ok(shown)
     }
@@ -156,9 +156,7 @@ impl RunHistory {
         is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Option<Record>, AppError> {
         let (entries, key) = (self.of_job(&job.name).await?, key.to_string());
-        let found = self
-            .history
-            .newest_canary(&entries, &job.name, &key, is_wanted);
+        let found = self.history.newest_canary(&entries, &key, is_wanted);
         Ok(self.seen(found.await?))
     }
 
@@ -214,7 +212,7 @@ impl RunHistory {
         is_so: impl FnMut(&Record) -> bool,
     ) -> Result<Option<Record>, AppError> {
         let entries = self.of_job(job).await?;
-        let forecasts = history::forecasts(&entries, job);
+        let forecasts = history::forecasts(&entries);
         Ok(self.seen(self.history.first(forecasts, is_so).await?))
     }
 
@@ -302,7 +300,7 @@ impl RunHistory {
             instance: commit.instances.get(&job.name),
             branch: commit.branch(),
         };
-        let found = self.history.baseline(&entries, &job.name, &wanted).await?;
+        let found = self.history.baseline(&entries, &wanted).await?;
         let Some((record, forecast)) = self.seen(found).and_then(with_forecast) else {
             return Ok(None);
         };
@@ -344,7 +342,7 @@ impl RunHistory {
                 && record.writer.branch == self.writer.branch
         };
         let entries = self.of_job(job).await?;
-        let series = self.history.series(&entries, job, is_check).await?;
+        let series = self.history.series(&entries, is_check).await?;
         let unreadable = series.damaged.first().map(|one| one.place.clone());
         self.warn_of(series.damaged);
         if let (true, Some(place)) = (series.records.is_empty(), unreadable) {

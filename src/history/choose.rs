@@ -23,21 +23,16 @@ pub struct BaseWanted<'a> {
     pub branch: &'a str,
 }
 
-/// A job's forecasts, newest first.
-pub fn forecasts<'e>(entries: &'e [Entry], job: &'e str) -> impl Iterator<Item = &'e Entry> {
-    let is_wanted = move |entry: &&Entry| entry.kind == RecordKind::Forecast && entry.job == job;
-    entries.iter().rev().filter(is_wanted)
+/// The forecasts among the entries of a job, newest first.
+pub fn forecasts(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    let newest = entries.iter().rev();
+    newest.filter(|entry| entry.kind == RecordKind::Forecast)
 }
 
-/// The records of a job's canary, by its key of 64 hex digits, newest first.
-pub fn canaries<'e>(
-    entries: &'e [Entry],
-    job: &'e str,
-    canary_key: &'e str,
-) -> impl Iterator<Item = &'e Entry> {
-    entries.iter().rev().filter(move |entry| {
-        entry.kind == RecordKind::Canary && entry.job == job && is_start(&entry.key, canary_key)
-    })
+/// The records of a canary, by its key of 64 hex digits, among the entries of its job, newest first.
+fn canaries<'e>(entries: &'e [Entry], canary_key: &str) -> impl Iterator<Item = &'e Entry> {
+    let newest = entries.iter().rev();
+    newest.filter(move |entry| entry.kind == RecordKind::Canary && is_start(&entry.key, canary_key))
 }
 
 /// Whether a name's key is the start of a full key.
@@ -65,18 +60,16 @@ impl History {
         Ok(Loaded { records, damaged })
     }
 
-    /// The newest canary with a key of 64 hex digits that is wanted, e.g. because it completed and is young enough.
+    /// The newest canary of a job with a key of 64 hex digits that is wanted, e.g. because it completed and is young enough.
     pub async fn newest_canary(
         &self,
         entries: &[Entry],
-        job: &str,
         canary_key: &str,
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Loaded, OutsideError> {
         // The name holds only a part of the key.
         let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
-        self.first(canaries(entries, job, canary_key), is_same)
-            .await
+        (self.first(canaries(entries, canary_key), is_same)).await
     }
 
     /// The forecast that a job's change is compared with: the newest of the base's code and instance, else the newest that a
@@ -87,7 +80,6 @@ impl History {
     pub async fn baseline(
         &self,
         entries: &[Entry],
-        job: &str,
         base: &BaseWanted<'_>,
     ) -> Result<Loaded, OutsideError> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
@@ -96,7 +88,7 @@ impl History {
         let mut found = Loaded::default();
         if let Some(code_key) = base.code_key {
             let is_local = self.scope() == Scope::Local;
-            let of_code = forecasts(entries, job)
+            let of_code = forecasts(entries)
                 .filter(|entry| is_start(&entry.key, code_key))
                 .filter(|entry| is_local || entry.scope == Scope::Main);
             let is_same = |record: &Record| {
@@ -118,7 +110,7 @@ impl History {
                 && is_of_branch(record)
                 && is_comparable(record)
         };
-        let of_main = forecasts(entries, job).filter(|entry| entry.scope == Scope::Main);
+        let of_main = forecasts(entries).filter(|entry| entry.scope == Scope::Main);
         let mut newest = self.first(of_main, is_meant).await?;
         // Both searches may have met the same one.
         (newest.damaged).retain(|known| !found.damaged.contains(known));
@@ -131,7 +123,6 @@ impl History {
     pub async fn series(
         &self,
         entries: &[Entry],
-        job: &str,
         is_check: impl Fn(&Record) -> bool,
     ) -> Result<Loaded, OutsideError> {
         let is_readable = |scope: Scope| {
@@ -148,7 +139,7 @@ impl History {
                 false => Continue(()),
             }
         };
-        let entries = forecasts(entries, job)
+        let entries = forecasts(entries)
             .filter(|entry| is_readable(entry.scope))
             .take(MOST_LOOKED_AT);
         let damaged = self.read(entries, look).await?;

@@ -58,11 +58,6 @@ impl Entry {
         format!("{}/{folder}/{}{EXTENSION}", self.scope, self.stem())
     }
 
-    #[cfg(test)]
-    pub(super) fn file_name(&self) -> String {
-        format!("{}{EXTENSION}", self.stem())
-    }
-
     /// The file name without its extension: the record's id for users.
     pub fn stem(&self) -> String {
         format!(

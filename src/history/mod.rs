@@ -17,7 +17,7 @@ mod scope;
 mod scope_spend;
 pub mod tally;
 
-pub use choose::{BaseWanted, canaries, forecasts};
+pub use choose::{BaseWanted, forecasts};
 pub use entry::Entry;
 pub use record::RecordKind;
 pub use scope::Scope;

@@ -299,7 +299,7 @@ async fn a_history_of_many_pages_is_listed_whole_and_only_what_is_wanted_is_read
 
     let reads = aws.calls(Operation::GetObject);
     let found = history
-        .newest_canary(&listing.entries, "churn", &key(3), |_| true)
+        .newest_canary(&listing.entries, &key(3), |_| true)
         .await
         .unwrap();
     assert_eq!(found.records, [(kept[23].clone(), canary(23, 3))]);

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::history::samples::{
-    JOB, Sample, at, baseline, canary, canary_without_key, forecast, full_run, key, key_of, with,
+    Sample, at, baseline, canary, canary_without_key, forecast, full_run, key, key_of, with,
 };
 use crate::outside_error::OutsideError;
 
@@ -31,12 +31,12 @@ async fn base(history: &History, code_key: Option<&str>, branch: &str) -> (Optio
         branch,
     };
     let entries = entries(history).await;
-    seen(history.baseline(&entries, JOB, &wanted).await)
+    seen(history.baseline(&entries, &wanted).await)
 }
 
 async fn newest_canary(history: &History, key: &str) -> (Option<i64>, usize) {
     let entries = entries(history).await;
-    seen(history.newest_canary(&entries, JOB, key, |_| true).await)
+    seen(history.newest_canary(&entries, key, |_| true).await)
 }
 
 /// A forecast by a pull request's run, or by a push elsewhere.
@@ -140,7 +140,7 @@ async fn a_series_begins_with_the_newest_baseline() {
         (&none.history, &[]),
     ] {
         let entries = entries(history).await;
-        let series = history.series(&entries, JOB, |_| true).await.unwrap();
+        let series = history.series(&entries, |_| true).await.unwrap();
         let minutes = series.records.iter().map(|(_, record)| minute(record));
         assert_eq!(minutes.collect::<Vec<i64>>(), expected);
     }
@@ -175,9 +175,9 @@ async fn of_a_thousand_records_only_what_is_wanted_is_read() {
     assert_eq!(newest_canary(history, &key(95)).await, (Some(959), 0));
     let entries = entries(history).await;
     let (key, is_before) = (key(95), |record: &Record| record.recorded_at < at(955));
-    let found = history.newest_canary(&entries, JOB, &key, is_before);
+    let found = history.newest_canary(&entries, &key, is_before);
     assert_eq!(seen(found.await), (Some(953), 0));
-    let series = history.series(&entries, JOB, |_| true).await.unwrap();
+    let series = history.series(&entries, |_| true).await.unwrap();
     assert_eq!((series.records.len(), series.damaged), (10, vec![]));
     assert!(series.records[0].1.forecast().unwrap().is_baseline);
 }

@@ -123,8 +123,8 @@ async fn what_has_a_records_name_is_not_replaced_followed_or_waited_for() {
     nix::unistd::mkfifo(&sample.file(&pipe), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let (loaded, damaged) = sample.all().await;
     assert_eq!(loaded.records, [(first, canary(0, 5))]);
-    let name = pipe.file_name();
-    assert_eq!(damaged, [format!("{name}: it is not a regular file")]);
+    let name = pipe.stem();
+    assert_eq!(damaged, [format!("{name}.json: it is not a regular file")]);
 }
 
 #[tokio::test]
@@ -156,6 +156,7 @@ async fn a_writer_may_be_broken_off_anywhere() {
     let sample = Sample::new(Scope::Main);
     let good = sample.keep(&canary(0, 5)).await;
     let folder = sample.file(&good).parent().unwrap().to_owned();
+    let name_of = |entry: &crate::history::Entry| format!("{}.json", entry.stem());
     for (temporary, record) in states {
         let put = |name: String, length: Option<usize>| {
             if let Some(length) = length {
@@ -163,7 +164,7 @@ async fn a_writer_may_be_broken_off_anywhere() {
             }
         };
         put(HIDDEN.to_owned(), temporary);
-        put(entry.file_name(), record);
+        put(name_of(&entry), record);
 
         let (loaded, damaged) = sample.all().await;
         let mut expected = vec![(good.clone(), canary(0, 5))];
@@ -171,8 +172,8 @@ async fn a_writer_may_be_broken_off_anywhere() {
         match record {
             None => {}
             Some(length) if length == whole => expected.push((entry.clone(), canary(1, 6))),
-            Some(0) => complaints.push(format!("{}: it is empty", entry.file_name())),
-            Some(_) => complaints.push(format!("{}: it is cut short", entry.file_name())),
+            Some(0) => complaints.push(format!("{}: it is empty", name_of(&entry))),
+            Some(_) => complaints.push(format!("{}: it is cut short", name_of(&entry))),
         }
         assert_eq!(loaded.records, expected, "{temporary:?} {record:?}");
         assert_eq!(damaged, complaints, "{temporary:?} {record:?}");
@@ -183,7 +184,7 @@ async fn a_writer_may_be_broken_off_anywhere() {
             loaded.records.last().unwrap(),
             &(next.clone(), forecast(2, 7))
         );
-        for name in [HIDDEN.to_owned(), entry.file_name(), next.file_name()] {
+        for name in [HIDDEN.to_owned(), name_of(&entry), name_of(&next)] {
             let _ = fs::remove_file(folder.join(name));
         }
     }
