@@ -55,7 +55,6 @@ impl JobState {
 /// A training job as SageMaker describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JobDescription {
-    pub(super) name: Option<String>,
     pub(super) arn: Option<String>,
     pub(super) state: JobState,
     /// Sums over all spans of a status. `startup` is what is not billed: waiting for machines.
@@ -101,7 +100,6 @@ impl JobDescription {
             upload: sum(&spans, &["Uploading"]),
         };
         Self {
-            name: job.training_job_name().map(str::to_owned),
             arn: job.training_job_arn().map(str::to_owned),
             state: state(job),
             phases,

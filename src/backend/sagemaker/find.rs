@@ -80,7 +80,12 @@ impl ReadyJob<'_> {
         let is_collected = is_detached && seeker.part == RunPart::Collect;
         let is_own = is_collected || self.backend.is_own(&tags);
         let stands = match is_collected {
-            true => stands_detached(description),
+            // Whatever became of a job that was detached is the canary's result, as if this run had waited for it.
+            true => match description.state {
+                JobState::Running { .. } | JobState::Stopping => true,
+                JobState::Deleting => false,
+                _ => description.is_over_for_at_most(LONGEST_TO_COLLECT),
+            },
             false => self.stands(run, description, is_own),
         };
         if !stands {
@@ -120,7 +125,7 @@ impl ReadyJob<'_> {
     /// Whether a job under the name of a canary's attempt stands for the canary, over or still running; the result of another job does
     /// not count. A failure of the training code is a result of the canary as a success is: the same code on the same data would fail
     /// again.
-    fn stands(&self, run: &CanaryRun, found: &JobDescription, is_own: bool) -> bool {
+    pub(super) fn stands(&self, run: &CanaryRun, found: &JobDescription, is_own: bool) -> bool {
         let seeker = &self.backend.tags;
         if seeker.reuse == Reuse::Never && !is_own {
             return false;
@@ -149,16 +154,6 @@ impl ReadyJob<'_> {
         has_result && (seeker.reuse == Reuse::Never || is_young())
     }
 
-    /// Whether a job that was adopted, and is over by now, still stands for the canary.
-    pub(super) fn still_stands(
-        &self,
-        run: &CanaryRun,
-        found: &Found,
-        description: &JobDescription,
-    ) -> bool {
-        self.backend.tags.part == RunPart::Collect || self.stands(run, description, found.is_own)
-    }
-
     /// The numbers of all attempts after the first, the newest first.
     async fn attempts(&self, first: &JobName) -> Result<Vec<u32>, CallError> {
         let listing = self.backend.aws().sagemaker.list_training_jobs();
@@ -171,15 +166,5 @@ impl ReadyJob<'_> {
         let mut attempts = Vec::from_iter(names.map(|name| name.attempt()));
         attempts.sort_unstable_by(|one, other| other.cmp(one));
         Ok(attempts)
-    }
-}
-
-/// Whether a job that was detached stands for the canary, for the run that collects it: whatever became of it is the canary's result,
-/// as if that run had waited for it.
-fn stands_detached(found: &JobDescription) -> bool {
-    match found.state {
-        JobState::Running { .. } | JobState::Stopping => true,
-        JobState::Deleting => false,
-        _ => found.is_over_for_at_most(LONGEST_TO_COLLECT),
     }
 }

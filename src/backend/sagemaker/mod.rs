@@ -51,6 +51,7 @@ use tokio::sync::Mutex;
 
 use self::pace::Pace;
 use self::pools::Pools;
+use self::ready::Notes;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
 use super::{Backend, BackendEnd, BilledJob, Cancellation, Reuse, RunPart, Session};
@@ -174,7 +175,12 @@ impl SagemakerBackend {
 impl Backend for SagemakerBackend {
     async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
         check_source(&self.paths, job)?;
-        let session = JobSession::new(self, job);
+        let session = JobSession {
+            backend: self,
+            job,
+            bases: BTreeMap::new(),
+            notes: Notes::default(),
+        };
         session.check_access().await?;
         Ok(Box::new(session))
     }

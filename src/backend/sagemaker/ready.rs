@@ -121,18 +121,14 @@ impl ReadyJob<'_> {
         self.quotas.get(kind).copied().unwrap_or_default()
     }
 
-    /// The name that the first attempt at a canary has.
+    /// The name that the first attempt at a canary has, by its key.
     pub(super) fn first_name(&self, run: &CanaryRun) -> JobName {
-        JobName::new(&self.job.name, &self.key_of(run).short(), 0)
-    }
-
-    /// The key by which a canary's training job is named.
-    pub(super) fn key_of(&self, run: &CanaryRun) -> Key {
         let key = canary_key(&self.code, &self.data, run);
-        match self.lacks_probe {
+        let key = match self.lacks_probe {
             true => without_probe(&key),
             false => key,
-        }
+        };
+        JobName::new(&self.job.name, &key.short(), 0)
     }
 }
 

@@ -80,8 +80,14 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .set_kms_key_id(training.sagemaker.output_kms_key.clone())
         // A canary's model is not kept: the time to pack it is no part of the full run's law.
         .compression_type(types::OutputCompressionType::None);
-    let limit = types::StoppingCondition::builder()
-        .max_runtime_in_seconds(max_runtime(launch.run, launch.job.canary.max_runtime));
+    // The run's own limit rounded up, at most the policy's.
+    let policy = launch.job.canary.max_runtime.0;
+    let asked = launch
+        .run
+        .max_runtime
+        .map_or(policy, |limit| limit.0.ceil());
+    let asked = whole_seconds(Seconds(asked.min(policy.floor())));
+    let limit = types::StoppingCondition::builder().max_runtime_in_seconds(asked);
     let network = (!training.sagemaker.subnets.is_empty()).then(|| {
         types::VpcConfig::builder()
             .set_subnets(Some(training.sagemaker.subnets.clone()))
@@ -313,20 +319,10 @@ fn tags(launch: &Launch<'_>) -> Vec<types::Tag> {
         .collect()
 }
 
-/// Whole seconds: the run's own limit rounded up, at most the policy's, at least 1.
+/// Whole seconds, rounded up, at least 1.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a float-to-integer cast saturates, and the spec allows 28 days"
-)]
-fn max_runtime(run: &CanaryRun, policy: Seconds) -> i32 {
-    let asked = run.max_runtime.unwrap_or(policy);
-    asked.0.ceil().min(policy.0.floor()).max(1.0) as i32
-}
-
-/// Whole seconds, rounded up; the spec allows an hour.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a float-to-integer cast saturates, and the spec allows an hour"
 )]
 fn whole_seconds(time: Seconds) -> i32 {
     time.0.ceil().max(1.0) as i32

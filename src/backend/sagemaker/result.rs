@@ -109,7 +109,9 @@ impl<'r> CanaryUnderWay<'r> {
                 continue;
             }
             // Whoever started a canary that is not ours may have stopped it.
-            if found.is_new || self.ready.still_stands(&run, &found, description) {
+            let is_collected = self.backend.tags.part == RunPart::Collect;
+            let stands = || self.ready.stands(&run, description, found.is_own);
+            if found.is_new || is_collected || stands() {
                 self.ready.free_pool(&run, &found, description);
                 return Ok(None);
             }

@@ -20,7 +20,7 @@ use crate::instance::price_file::PRICE_FILE;
 use crate::instance::{InstanceType, Price, tables};
 use crate::outside_error::OutsideError;
 use crate::plan::{NotMeasured, PoolPlan};
-use crate::spec::{Channel, ChannelSample, FileSystem, Job, WarmPoolPolicy};
+use crate::spec::{ChannelSample, FileSystem, Job, WarmPoolPolicy};
 
 const IDENTITY: Call<'_> = Call("sts:GetCallerIdentity");
 const PRODUCTS: Call<'_> = Call("pricing:GetProducts");
@@ -40,15 +40,6 @@ pub(super) struct JobSession<'a> {
 }
 
 impl<'a> JobSession<'a> {
-    pub(super) fn new(backend: &'a SagemakerBackend, job: &'a Job) -> Self {
-        Self {
-            backend,
-            job,
-            bases: BTreeMap::new(),
-            notes: Notes::default(),
-        }
-    }
-
     /// Notes something for the job's report, once.
     pub(super) fn note(&self, text: impl Into<String>) {
         self.notes.add(text);
@@ -242,10 +233,12 @@ impl<'a> Session<'a> for JobSession<'a> {
             .await?;
         let placed = self.place_code().await?;
         let digests = dataset.channels.iter().zip(&job.training.channels);
-        let data = data_key(
-            digests
-                .map(|(data, channel)| (data.name.as_str(), data_digest(channel, &data.objects))),
-        );
+        let data = data_key(digests.map(|(data, channel)| {
+            // Where the store gives no ETags, of keys and sizes. A file system is not listed, so its address stands for what is in it.
+            let of_keys = || listing_digest(&channel.uri, &data.objects);
+            let digest = data.objects.digest().unwrap_or_else(of_keys);
+            (data.name.as_str(), digest)
+        }));
         let code = planned.code.unwrap_or_else(|| {
             let archive = placed.script.as_ref().map(|script| &script.archive);
             let packed = archive.or(placed.source.as_ref().map(|source| &source.uri));
@@ -303,12 +296,4 @@ fn denied<T>(asked: Result<T, CallError>) -> Option<CallError> {
     asked
         .err()
         .filter(|error| error.kind == FailureKind::Denied)
-}
-
-/// Of a channel's listing; where the store gives no ETags, of keys and sizes. A file system is not listed, so its address
-/// stands for what is in it.
-fn data_digest(channel: &Channel, objects: &Objects) -> [u8; 32] {
-    objects
-        .digest()
-        .unwrap_or_else(|| listing_digest(&channel.uri, objects))
 }
