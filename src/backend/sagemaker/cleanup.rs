@@ -226,7 +226,7 @@ impl ReadyJob<'_> {
         for place in places_in(&output, &name.to_string()) {
             if let Err(error) = self.backend.remove(&place).await {
                 tracing::warn!("{}; {}", error.what, error.help);
-                self.note(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"));
+                self.notes.add(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"));
             }
         }
     }

@@ -57,7 +57,7 @@ impl ReadyJob<'_> {
             report(CanaryProgress::Fact(&format!(
                 "training job {name} {differs}; not taken"
             )));
-            self.note(format!(
+            self.notes.add(format!(
                 "a training job with a canary's name {differs}, so it does not stand for the canary, and another attempt was started"
             ));
         }
@@ -162,8 +162,8 @@ impl ReadyJob<'_> {
         let names = listed
             .iter()
             .filter_map(|job| JobName::parse(job.training_job_name()?));
-        let names = names.filter(|name| name.is_same_canary(first) && name.attempt() > 0);
-        let mut attempts = Vec::from_iter(names.map(|name| name.attempt()));
+        let names = names.filter(|name| name.is_same_canary(first) && name.attempt > 0);
+        let mut attempts = Vec::from_iter(names.map(|name| name.attempt));
         attempts.sort_unstable_by(|one, other| other.cmp(one));
         Ok(attempts)
     }

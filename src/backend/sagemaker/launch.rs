@@ -165,7 +165,7 @@ impl CanaryUnderWay<'_> {
             let wait = match error.kind {
                 // By no code of its own: AWS closed Debugger to new customers. What is measured does not need it.
                 _ if has_profiler && names_profiler => {
-                    ready.note(format!(
+                    ready.notes.add(format!(
                         "SageMaker refused Debugger's profiler, so canaries run without it; remove `profiler: true` under `training` ({})",
                         error.message
                     ));

@@ -6,7 +6,7 @@
 use std::fmt;
 
 /// What every name begins with; a sweep looks for it.
-const PREFIX: &str = "cg-";
+pub(super) const PREFIX: &str = "cg-";
 /// Of the job's own name, for a reader. Jobs whose names begin alike differ in the key.
 const JOB_LENGTH: usize = 24;
 /// Hex digits of the canary key.
@@ -19,7 +19,8 @@ const NAMELESS: &str = "job";
 pub(super) struct JobName {
     job: String,
     key: String,
-    attempt: u32,
+    /// From 0.
+    pub(super) attempt: u32,
 }
 
 impl JobName {
@@ -41,11 +42,6 @@ impl JobName {
             key: format!("{:0<KEY_LENGTH$}", key.to_ascii_lowercase()),
             attempt,
         }
-    }
-
-    /// What the names of all canaries begin with.
-    pub(super) fn prefix() -> &'static str {
-        PREFIX
     }
 
     /// The name of a job that was listed; `None` for one that is no canary.
@@ -79,11 +75,6 @@ impl JobName {
     pub(super) fn stem(&self) -> String {
         format!("{PREFIX}{}-{}-", self.job, self.key)
     }
-
-    /// From 0.
-    pub(super) fn attempt(&self) -> u32 {
-        self.attempt
-    }
 }
 
 impl fmt::Display for JobName {
@@ -116,10 +107,10 @@ mod tests {
         let name = JobName::new("churn", KEY, 0);
         assert_eq!(name.to_string(), "cg-churn-0123456789abcdef-0");
         assert_eq!(
-            name.with_attempt(name.attempt() + 1).to_string(),
+            name.with_attempt(name.attempt + 1).to_string(),
             "cg-churn-0123456789abcdef-1"
         );
-        assert!(name.to_string().starts_with(JobName::prefix()));
+        assert!(name.to_string().starts_with(PREFIX));
     }
 
     #[test]
@@ -169,7 +160,7 @@ mod tests {
             let name = JobName::new(&job, &key, attempt);
             let text = name.to_string();
             prop_assert!(is_valid(&text), "{text}");
-            prop_assert_eq!(name.attempt(), attempt);
+            prop_assert_eq!(name.attempt, attempt);
             prop_assert_eq!(name.key.as_str(), &key[..16]);
             prop_assert_eq!(JobName::parse(&text), Some(name));
         }

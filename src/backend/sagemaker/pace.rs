@@ -23,7 +23,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Pace {
     /// All waits are multiplied by it; 1 but for tests.
-    factor: f64,
+    pub(super) factor: f64,
     next_create: Cell<Option<Instant>>,
 }
 
@@ -48,11 +48,6 @@ impl Pace {
     pub(super) async fn before_look(&self) {
         let spread = SPREAD_OF_LOOKS.mul_f64(random());
         self.wait(BETWEEN_LOOKS + spread).await;
-    }
-
-    /// What every wait is multiplied by.
-    pub(super) fn factor(&self) -> f64 {
-        self.factor
     }
 
     /// Time that passed, as if nothing were hurried.

@@ -92,7 +92,7 @@ impl ReadyJob<'_> {
         if !pools.is_empty()
             && let Some(error) = self.backend.may_not_end_pools().await
         {
-            return self.note(format!(
+            return self.notes.add(format!(
                 "canaries start cold: a warm pool could not be ended ({}); allow sagemaker:UpdateTrainingJob as `canary-gate iam-policy` prints it, or write `warm_pool: off`",
                 error.message
             ));
@@ -107,7 +107,7 @@ impl ReadyJob<'_> {
                 // A quota of training that is as small has a note of its own.
                 Some(pool) if pool.lanes < wish.lanes.min(without) => {
                     if let Some(kind) = self.kind_asked_for(instance) {
-                        self.note(format!(
+                        self.notes.add(format!(
                             "canaries on {instance} run {} at a time, not {without}: the quota `{kind} for training warm pool usage` is {}; ask for more in Service Quotas (service Amazon SageMaker), or write `warm_pool: auto`, which keeps machines where that is sooner done",
                             pool.lanes,
                             self.machine_quotas(kind).warm_pool.unwrap_or(0),
@@ -134,7 +134,7 @@ impl ReadyJob<'_> {
     fn go_without_pool(&self, instance: &InstanceConfiguration) {
         self.forget_pool(instance);
         if let Some(kind) = self.kind_asked_for(instance) {
-            self.note(format!(
+            self.notes.add(format!(
                 "canaries on {instance} start cold: the quota `{kind} for training warm pool usage`, which is 0 where nobody asked for more, has no room for a warm pool; ask for {} in Service Quotas (service Amazon SageMaker), or write `warm_pool: off`",
                 instance.total_count(),
             ));
@@ -148,7 +148,7 @@ impl ReadyJob<'_> {
 
     /// A job with a warm pool was denied: a policy may forbid the key `sagemaker:KeepAlivePeriod`, and name no more than the call.
     pub(super) fn give_up_pool(&self, instance: &InstanceConfiguration, error: &CallError) {
-        self.note(format!(
+        self.notes.add(format!(
             "canaries on {instance} start cold: AWS denied one with a warm pool; if a policy limits sagemaker:KeepAlivePeriod, write `warm_pool: off` ({})",
             error.message
         ));

@@ -132,7 +132,7 @@ impl JobSession<'_> {
             }
         }
         if let Some(Err(error)) = &backend.state.borrow().all_quotas {
-            self.note(format!(
+            self.notes.add(format!(
                 "the quotas could not be read, so canaries start without regard to them ({error})"
             ));
         }
@@ -169,7 +169,7 @@ impl JobSession<'_> {
                 return Err(too_small(&name, &needed, &job.instance));
             }
             if at_once < parallel && job.canary.design.replicates.is_some() {
-                self.note(format!(
+                self.notes.add(format!(
                     "the quota \"{name}\" is {limit}, so canaries run {at_once} at a time, not {parallel}"
                 ));
             }

@@ -89,11 +89,6 @@ pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
 }
 
 impl ReadyJob<'_> {
-    /// Notes something for the job's report, once.
-    pub(super) fn note(&self, text: impl Into<String>) {
-        self.notes.add(text);
-    }
-
     pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, OutsideError> {
         let (job, name) = (&self.job.name, &channel.name);
         let field = format!("jobs.{job}.training.channels.{name}.uri");
@@ -287,6 +282,7 @@ impl Notes {
         self.0.borrow().lacks_probe.clone()
     }
 
+    /// Notes something, once.
     pub(super) fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let sentences = &mut self.0.borrow_mut().sentences;

@@ -225,7 +225,7 @@ impl LastJob {
     fn measurement(&self, run: &CanaryRun, outcome: Outcome) -> Measurement {
         let measurement = Measurement {
             training_job: Some(self.found.name.to_string()),
-            attempt: self.found.name.attempt(),
+            attempt: self.found.name.attempt,
             ..Measurement::of_run(run, BackendKind::Sagemaker, outcome)
         };
         let Some(ended) = &self.ended else {

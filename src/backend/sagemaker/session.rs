@@ -40,11 +40,6 @@ pub(super) struct JobSession<'a> {
 }
 
 impl<'a> JobSession<'a> {
-    /// Notes something for the job's report, once.
-    pub(super) fn note(&self, text: impl Into<String>) {
-        self.notes.add(text);
-    }
-
     /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
     pub(super) async fn check_access(&self) -> Result<(), OutsideError> {
         let job = self.job;
@@ -98,7 +93,7 @@ impl<'a> JobSession<'a> {
         if job.training.sagemaker.volume_kms_key.is_some()
             && let Some(kind) = kinds.find(|kind| tables::local_disks(kind).is_some())
         {
-            self.note(format!(
+            self.notes.add(format!(
                 "`volume_kms_key` is left out: {kind} has disks of its own, which SageMaker encrypts itself, and SageMaker refuses a key for them; the full run has to leave it out too"
             ));
         }
@@ -124,7 +119,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         }
         let region = self.backend.aws().region;
         if !price::is_listed(&region) {
-            self.note(format!(
+            self.notes.add(format!(
                 "the price list has no prices in US dollars for {region}, so those of {PRICE_FILE} or the built-in prices are used; `prices` in the spec wins over both"
             ));
             return BTreeMap::new();
@@ -146,7 +141,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         }
         let known = self.backend.state.borrow();
         if let Some(error) = &known.no_prices {
-            self.note(format!(
+            self.notes.add(format!(
                 "today's prices could not be read, so those of {PRICE_FILE} or the built-in prices are used ({error})"
             ));
         }
@@ -172,7 +167,7 @@ impl<'a> Session<'a> for JobSession<'a> {
                     let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
                     let (base, tags) = (&listed.base, &listed.tags);
                     data.rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
-                    self.note(format!(
+                    self.notes.add(format!(
                         "channel {}: canaries get a copy of their rows below the job's output, which is removed with them",
                         channel.name
                     ));

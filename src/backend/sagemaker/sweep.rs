@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::SagemakerBackend;
 use super::description::age;
 use super::find::LONGEST_TO_COLLECT;
-use super::name::JobName;
+use super::name::{JobName, PREFIX};
 use super::placing::output;
 use super::pool::PoolStatus;
 use super::staging;
@@ -192,7 +192,7 @@ impl SagemakerBackend {
     /// Those of all gates of one kind.
     pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, OutsideError> {
         let listing = self.aws().sagemaker.list_training_jobs();
-        let listing = listing.name_contains(JobName::prefix());
+        let listing = listing.name_contains(PREFIX);
         let with_pool = |status| listing.clone().warm_pool_status_equals(status);
         let listings = match kind {
             LeftoverKind::Running => vec![listing.status_equals(TrainingJobStatus::InProgress)],
@@ -299,7 +299,7 @@ impl SagemakerBackend {
         let refused = |error: CallError| error.to_error("list the training jobs of this run");
         let since = self.tags.begun().unwrap_or(self.began);
         let listing = (self.aws().sagemaker.list_training_jobs())
-            .name_contains(JobName::prefix())
+            .name_contains(PREFIX)
             .creation_time_after(DateTime::from_secs(since.as_second()));
         let mut billed = Vec::new();
         for summary in self.jobs_listed(listing).await.map_err(refused)? {

@@ -157,7 +157,7 @@ impl SagemakerBackend {
     pub(super) async fn renew(&self) {
         let known = self.aws();
         // The variables that were looked at before have not changed.
-        let (pace, role) = (self.pace.factor(), known.role.clone());
+        let (pace, role) = (self.pace.factor, known.role.clone());
         if let Ok(fresh) = Aws::load(&known.region, pace, role).await {
             *self.aws.borrow_mut() = fresh;
         }
