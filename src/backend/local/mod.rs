@@ -116,7 +116,8 @@ impl LocalBackend {
                 source,
             )
         })?;
-        self.probes.spare(others);
+        // They are left out of every clean-up.
+        self.probes.borrow_mut().extend(others);
         let workspace = Workspace::create(&self.paths.state)?;
         Ok(self.workspace.get_or_init(|| workspace))
     }
@@ -231,21 +232,17 @@ impl<'a> Session<'a> for LocalJob<'a> {
         mut self: Box<Self>,
         planned: Planned<'_>,
     ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
-        probe::check_system().map_err(|_| not_on_this_system())?;
+        // Listing and planning work where there is no probe.
+        probe::check_system().map_err(|_| OutsideError::new(
+            format!(
+                "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
+                std::env::consts::OS
+            ),
+            "run it on a Linux machine, in CI or in a Linux container that has what the training needs; `validate`, `plan`, `forecast`, `report`, `backend: replay` and `backend: sagemaker` work here",
+        ))?;
         self.code = planned.code;
         Ok(self)
     }
-}
-
-/// Why no canary runs where there is no probe. Listing and planning work there.
-fn not_on_this_system() -> OutsideError {
-    OutsideError::new(
-        format!(
-            "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
-            std::env::consts::OS
-        ),
-        "run it on a Linux machine, in CI or in a Linux container that has what the training needs; `validate`, `plan`, `forecast`, `report`, `backend: replay` and `backend: sagemaker` work here",
-    )
 }
 
 #[async_trait(?Send)]

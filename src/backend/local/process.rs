@@ -31,16 +31,9 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
-/// The probes of one backend that are under way. What is below this process and not below one of them is an orphan.
-#[derive(Debug, Default)]
-pub(super) struct Probes(RefCell<Vec<i32>>);
-
-impl Probes {
-    /// Leaves processes that were there before out of every clean-up.
-    pub(super) fn spare(&self, others: Vec<i32>) {
-        self.0.borrow_mut().extend(others);
-    }
-}
+/// The probes of one backend that are under way, and processes that were there before. What is below this process and not below one of
+/// them is an orphan.
+pub(super) type Probes = RefCell<Vec<i32>>;
 
 /// One probe under way. When it is dropped, what is left of it is killed with all that it started: the whole of it on a second
 /// Ctrl-C; else what a canary that may mount has hidden from its probe, which are orphans of this process now.
@@ -52,14 +45,14 @@ struct UnderWay<'a> {
 
 impl<'a> UnderWay<'a> {
     fn new(probes: &'a Probes, pid: i32) -> Self {
-        probes.0.borrow_mut().push(pid);
+        probes.borrow_mut().push(pid);
         Self { probes, pid }
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        let mut probes = self.probes.0.borrow_mut();
+        let mut probes = self.probes.borrow_mut();
         probes.retain(|pid| *pid != self.pid);
         probe::end_orphans(&probes);
     }
