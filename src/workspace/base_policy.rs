@@ -13,13 +13,13 @@ use crate::instance::price_file::{PRICE_FILE, PriceFile};
 use crate::instance::tables;
 use crate::report::Policy;
 use crate::spec::policy::{self, BasePolicyError};
-use crate::spec::{self, MAX_SPEC_BYTES, OnInconclusive, Spec, SpecSource};
+use crate::spec::{MAX_SPEC_BYTES, OnInconclusive, Spec};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::price_file;
 use crate::workspace::project::{Project, ProjectPolicy, today};
-use crate::workspace::written_spec::{DEFAULT_PLACES, folder_of};
+use crate::workspace::written_spec::{self, DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
 const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
@@ -312,8 +312,7 @@ pub(crate) fn spec_of(files: Vec<BaseFile>) -> Option<(String, Result<Spec, Stri
 }
 
 fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
-    let source = SpecSource { name: place, bytes };
-    spec::read(source, &tables::listed_types().collect::<Vec<_>>()).map_err(|errors| {
+    written_spec::parse(place, bytes).map_err(|errors| {
         let first = errors.problems().first().map(ToString::to_string);
         let first = first.unwrap_or_default();
         match errors.count() {

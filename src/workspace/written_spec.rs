@@ -7,7 +7,7 @@ use crate::cli::SpecArguments;
 use crate::console::{AppError, files};
 use crate::git;
 use crate::instance::tables;
-use crate::spec::{self, Spec, SpecSource};
+use crate::spec::{self, Spec, SpecErrors, SpecSource};
 
 /// The default places of a spec, in order of search.
 pub(crate) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
@@ -39,11 +39,7 @@ impl WrittenSpec {
         }
         let bytes = read_limited(&file)?;
         let name = file.to_string_lossy();
-        let source = SpecSource {
-            name: &name,
-            bytes: &bytes,
-        };
-        let spec = spec::read(source, &tables::listed_types().collect::<Vec<_>>())?;
+        let spec = parse(&name, &bytes)?;
         let real = file.canonicalize().map_err(|source| {
             AppError::failed(format!("{name} cannot be read")).caused_by(source)
         })?;
@@ -53,6 +49,12 @@ impl WrittenSpec {
             file: real,
         })
     }
+}
+
+/// The spec that a file of this name holds, on machines that AWS has.
+pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Spec, SpecErrors> {
+    let known: Vec<&str> = tables::listed_types().collect();
+    spec::read(SpecSource { name, bytes }, &known)
 }
 
 /// The folder that the paths of a spec are relative to: those of one in `.github` to the checkout.

@@ -6,12 +6,11 @@ use std::collections::HashSet;
 use super::data::{FoundData, folder_of, name_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use crate::backend::sagemaker::from_job;
-use crate::instance::tables;
 use crate::secret;
 use crate::spec::cure;
 use crate::spec::page::{FILL_IN, filled};
-use crate::spec::yaml_text as yaml;
-use crate::spec::{self, SpecSource};
+use crate::spec::{self, yaml_text as yaml};
+use crate::workspace::written_spec;
 
 /// The longest name of a job of which SageMaker takes the names of canaries, in characters.
 const LONGEST_NAME: usize = 40;
@@ -39,7 +38,8 @@ pub(super) fn drafted(overview: &Overview) -> (String, String) {
     let found = tries.into_iter().flatten().find_map(|(place, script)| {
         let path = script.map_or(place.map_or("", path_of), |script| &script.path);
         let text = draft(overview, place, script, path);
-        is_valid(&text).then(|| (text, path.to_owned()))
+        let is_valid = written_spec::parse("canary-gate.yml", text.as_bytes()).is_ok();
+        is_valid.then(|| (text, path.to_owned()))
     });
     found.unwrap_or_else(|| {
         let template = spec::init_template();
@@ -48,15 +48,6 @@ pub(super) fn drafted(overview: &Overview) -> (String, String) {
         );
         (text, "the manual's example, since nothing that trains was found".to_owned())
     })
-}
-
-fn is_valid(text: &str) -> bool {
-    let known: Vec<&str> = tables::listed_types().collect();
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    spec::read(source, &known).is_ok()
 }
 
 fn masked(text: &str) -> String {

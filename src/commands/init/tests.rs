@@ -5,8 +5,6 @@ use proptest::prelude::*;
 use super::data::SeenFile;
 use super::found::{Overview, SourceText};
 use super::*;
-use crate::instance::tables;
-use crate::spec::SpecSource;
 use crate::units::Bytes;
 
 /// The spec of these files, each of which git knows.
@@ -29,12 +27,7 @@ fn spec_of(files: &[(&str, &str)]) -> String {
 /// Reads it as `validate` does.
 #[track_caller]
 fn read(text: &str) -> spec::Spec {
-    let known: Vec<&str> = tables::listed_types().collect();
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    match spec::read(source, &known) {
+    match written_spec::parse("canary-gate.yml", text.as_bytes()) {
         Ok(spec) => spec,
         Err(errors) => panic!("{}\n{text}", errors.render(false, 100)),
     }
