@@ -15,12 +15,6 @@ use crate::secret::SecretMask;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Call<'a>(pub(crate) &'a str);
 
-impl fmt::Display for Call<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
 impl Call<'_> {
     /// The answer to the call, or why there is none.
     #[expect(
@@ -81,7 +75,8 @@ const BY_CODE: [(FailureKind, &str); 7] = [
 ];
 
 /// A call that failed after all attempts.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{call}: {}", self.said())]
 pub(crate) struct CallError {
     /// The IAM action.
     pub(crate) call: String,
@@ -108,7 +103,7 @@ impl CallError {
         // A refused signature is answered with what was signed, the session's token included.
         let message = SecretMask::default().mask(&message);
         Self {
-            call: call.to_string(),
+            call: call.0.to_owned(),
             kind: kind(error, code.as_deref(), &message),
             code,
             message,
@@ -219,12 +214,6 @@ impl CallError {
             Some(code) => format!("{code}: {}", self.message),
             None => self.message.clone(),
         }
-    }
-}
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.call, self.said())
     }
 }
 

@@ -154,10 +154,11 @@ fn refusal(error: &CallError, name: &str, region: &str) -> OutsideError {
         );
     }
     if error.kind == FailureKind::Denied {
+        let call = DESCRIBE.0;
         // The least policy of a spec is about canaries, and there is no spec yet.
         return OutsideError::new(
             format!("AWS does not let you read the training job `{name}` in {region}"),
-            format!("allow {DESCRIBE} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
+            format!("allow {call} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
         );
     }
     error.to_error(&format!("read the training job `{name}` in {region}"))
