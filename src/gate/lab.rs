@@ -364,7 +364,8 @@ impl<'a> Lab<'a> {
         let mut done = None;
         match batch.kind {
             BatchKind::Fixed if ran.too_expensive > 0 && is_waited_for => {
-                note = Some(design.refused(ran.too_expensive, &batch));
+                let of = batch.earlier.to_come + batch.runs.len();
+                note = Some(design.refused(ran.too_expensive, of));
             }
             BatchKind::Count if is_empty && ran.failure.is_none() && !is_over => {
                 note = Some(design.refused_count(&batch.runs[0]));

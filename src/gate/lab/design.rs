@@ -82,7 +82,7 @@ impl ConfigurationDesign<'_> {
         };
         if self.state.asked == AskedRuns::Nothing {
             if !(self.one.account).fits_pull_request(self.state.worst_of_the_fewest) {
-                return NextCanaries::LeaveOutTheRest(self.refused_of(runs.len(), runs.len()));
+                return NextCanaries::LeaveOutTheRest(self.refused(runs.len(), runs.len()));
             }
             let is_alternative = !self.before.is_empty();
             if self.input.runner.part == RunPart::Detach && is_alternative && !self.covers(runs) {
@@ -134,12 +134,8 @@ impl ConfigurationDesign<'_> {
         self.one.account.covers(runs.iter().filter_map(worst).sum())
     }
 
-    /// A note that so many of a batch of the fixed design were refused.
-    pub(super) fn refused(&self, refused: usize, batch: &CanaryBatch) -> String {
-        self.refused_of(refused, batch.earlier.to_come + batch.runs.len())
-    }
-
-    fn refused_of(&self, refused: usize, of: usize) -> String {
+    /// A note that so many of those of the fixed design were refused.
+    pub(super) fn refused(&self, refused: usize, of: usize) -> String {
         let limit = self.one.account.limit();
         let why = match limit {
             Limit::PullRequest => format!("{} refused them", limit.name()),
