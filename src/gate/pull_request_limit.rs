@@ -49,7 +49,13 @@ impl PullRequestLimit {
             (Scope::Main, _) | (_, Event::Push | Event::Schedule | Event::MergeGroup) => {
                 return Ok(Self::OfNoPullRequest);
             }
-            (Scope::Queue | Scope::Local, _) => return Err(of_no_pull_request()),
+            (Scope::Queue | Scope::Local, _) => {
+                return Err(AppError::usage(format!(
+                    "{OPTION} is for the checks of a pull request, and this run is none as far as it can tell"
+                ))
+                .help("leave it out, or use --max-spend, which limits one run; in GitHub Actions run on the event `pull_request`, or name the pull request by the action's input `pull-request`")
+                .during("reading the history"));
+            }
         }
         // A runner's own folder is empty at every check, and a history that the pull request names is a new one at every push.
         let base = project.policy.base.as_ref();
@@ -177,14 +183,6 @@ fn longest(project: &Project, canary: &UnbilledCanary) -> Seconds {
     let limits = own.map_or_else(|| jobs().collect(), |own| vec![own]);
     let limits = limits.into_iter().map(|job| job.canary.max_runtime.0);
     Seconds(limits.fold(0.0, f64::max))
-}
-
-fn of_no_pull_request() -> AppError {
-    AppError::usage(format!(
-        "{OPTION} is for the checks of a pull request, and this run is none as far as it can tell"
-    ))
-    .help("leave it out, or use --max-spend, which limits one run; in GitHub Actions run on the event `pull_request`, or name the pull request by the action's input `pull-request`")
-    .during("reading the history")
 }
 
 #[cfg(test)]
