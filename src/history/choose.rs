@@ -29,12 +29,6 @@ pub fn forecasts(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     newest.filter(|entry| entry.kind == RecordKind::Forecast)
 }
 
-/// The records of a canary, by its key of 64 hex digits, among the entries of its job, newest first.
-fn canaries<'e>(entries: &'e [Entry], canary_key: &str) -> impl Iterator<Item = &'e Entry> {
-    let newest = entries.iter().rev();
-    newest.filter(move |entry| entry.kind == RecordKind::Canary && is_start(&entry.key, canary_key))
-}
-
 /// Whether a name's key is the start of a full key.
 fn is_start(key: &str, of: &str) -> bool {
     !key.is_empty() && of.starts_with(key)
@@ -68,8 +62,12 @@ impl History {
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Loaded, OutsideError> {
         // The name holds only a part of the key.
+        let canaries = entries
+            .iter()
+            .rev()
+            .filter(|entry| entry.kind == RecordKind::Canary && is_start(&entry.key, canary_key));
         let is_same = |record: &Record| record.key() == Some(canary_key) && is_wanted(record);
-        (self.first(canaries(entries, canary_key), is_same)).await
+        self.first(canaries, is_same).await
     }
 
     /// The forecast that a job's change is compared with: the newest of the base's code and instance, else the newest that a
