@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::backend::{Reuse, RunPart};
 use crate::canary::{CanaryRun, Dataset};
-use crate::console::signals::{Interruption, unless_cancelled};
+use crate::console::signals::{self, unless_cancelled};
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::backend;
 use crate::gate::batch;
@@ -25,9 +25,9 @@ pub(crate) async fn run(
     job: &Job,
     pass_env: &[String],
     max_spend: Option<Usd>,
-    interruption: Interruption,
     loudness: Loudness,
 ) -> Result<Measurement, AppError> {
+    let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let whole = (RunPart::Whole, Reuse::Never);
     let runner = Runner::open(project, whole, pass_env, cancellation, loudness).await?;

@@ -1,7 +1,7 @@
 //! `check --try`: one canary of one job, the smallest, to see whether the training code runs at all.
 
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print_prose, printable, say, signals};
+use crate::console::{AppError, Loudness, print_prose, printable, say};
 use crate::exit;
 use crate::gate::one_canary;
 use crate::measurement::Outcome;
@@ -19,8 +19,7 @@ pub(super) async fn try_one(
 ) -> Result<u8, AppError> {
     let (pass_env, max_spend) = (&arguments.pass_env, arguments.policy.max_spend);
     let run = async |job: &Job, max_spend| {
-        let interruption = signals::watch()?;
-        one_canary::run(project, job, pass_env, max_spend, interruption, loudness).await
+        one_canary::run(project, job, pass_env, max_spend, loudness).await
     };
     let measurement = run(job, max_spend).await?;
     let name = printable(&job.name);
