@@ -13,10 +13,11 @@ use crate::instance::Capacity;
 use crate::spec::{Channel, Job};
 
 use super::cluster::{Cluster, ClusterHost};
-use super::launcher;
 
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: u32 = 20;
+/// The address of every host: all hosts are processes of this machine.
+pub(super) const ADDRESS: &str = "127.0.0.1";
 /// An account id that nobody has.
 const ACCOUNT: &str = "000000000000";
 /// The folders that a script may count on below `/opt/ml`, beside its channels.
@@ -155,18 +156,9 @@ impl Container<'_> {
             command[place].clone_from(script);
         }
         command.extend(self.arguments());
-        let (cluster, host) = (self.cluster, self.host);
-        let launcher = self.job.training.distribution.as_ref();
-        match launcher.filter(|launcher| launcher::is_for(launcher, cluster, host)) {
+        match &self.job.training.distribution {
+            Some(launcher) => self.launched(launcher, command),
             None => command,
-            Some(launcher) => launcher::command(
-                launcher,
-                cluster,
-                host,
-                (command, local.script()),
-                self.port,
-                self.capacity,
-            ),
         }
     }
 
@@ -210,7 +202,7 @@ impl Container<'_> {
             ("SM_SOURCE_DIR", code),
             ("SM_ENTRY_SCRIPT", self.entry_point()),
             // The SDK says algo-1, which has no address on this machine.
-            ("SM_MASTER_ADDR", launcher::ADDRESS.to_owned()),
+            ("SM_MASTER_ADDR", ADDRESS.to_owned()),
             ("SM_MASTER_PORT", self.port.to_string()),
             ("SM_TRAINING_ENV", environment.to_string()),
             ("SAGEMAKER_BASE_DIR", self.root.to_string_lossy().into()),
