@@ -17,6 +17,7 @@ use self::written::DescribedJob;
 pub use self::written::is_secret;
 use super::description;
 use super::name::JobName;
+use super::tags::{Tags, tags_of_job};
 use super::watch::DESCRIBE;
 use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
@@ -103,7 +104,8 @@ async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, Ou
     let described = describe(client, name).await;
     let (job, machines) = described.map_err(|error| refusal(&error, name, region))?;
     // Tags are an extra: who may not read them gets a spec without.
-    let tags = tags(client, &job).await.unwrap_or_default();
+    let tags = tags_of_job(client, text(&job["TrainingJobArn"])).await;
+    let tags = tags.unwrap_or_default();
     let described = DescribedJob {
         job: &job,
         machines: machines.as_ref(),
@@ -129,18 +131,6 @@ async fn describe(
         answer.expect("kept with every answer that is good"),
         machines,
     ))
-}
-
-/// `None` where they cannot be read.
-async fn tags(client: &Client, job: &Value) -> Option<Vec<(String, String)>> {
-    let arn = text(&job["TrainingJobArn"])?;
-    // A job has at most 50, and a page holds as many.
-    let answer = client.list_tags().resource_arn(arn).send().await.ok()?;
-    let tags = answer.tags().iter();
-    Some(
-        tags.filter_map(|tag| Some((tag.key()?.to_owned(), tag.value()?.to_owned())))
-            .collect(),
-    )
 }
 
 /// Why the job could not be read, and what to do about it.

@@ -13,7 +13,7 @@ use super::name::{JobName, PREFIX};
 use super::placing::output;
 use super::pool::PoolStatus;
 use super::staging;
-use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG};
+use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG, tags_of_job};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BilledJob;
@@ -227,7 +227,8 @@ impl SagemakerBackend {
         };
         let arn = job.training_job_arn.filter(|_| is_meant)?;
         let training_job = job.training_job_name?;
-        let tags = self.tags_of_job(&arn).await.inspect_err(|error| {
+        let tags = tags_of_job(&self.aws().sagemaker, Some(&arn)).await;
+        let tags = tags.inspect_err(|error| {
             // It may be anybody's; the others are looked at all the same.
             tracing::warn!("{training_job} is left alone, since its tags cannot be read: {error}");
         });
@@ -306,7 +307,8 @@ impl SagemakerBackend {
             let Some((arn, name)) = summary.training_job_arn.zip(summary.training_job_name) else {
                 continue;
             };
-            let mut tags = self.tags_of_job(&arn).await.map_err(refused)?;
+            let tags = tags_of_job(&self.aws().sagemaker, Some(&arn)).await;
+            let mut tags = tags.map_err(refused)?;
             if self.is_own(&tags)
                 && let Some(job) = tags.remove(JOB_TAG)
                 && !self.state.borrow().counted.contains(&name)

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use aws_sdk_sagemaker::Client;
+
 use super::SagemakerBackend;
 use super::description::JobDescription;
 use crate::aws::call::{Call, CallError};
@@ -47,15 +49,12 @@ impl SagemakerBackend {
             .collect()
     }
 
-    /// The tags of a job that was found; none where it has no ARN.
+    /// The tags of a job that was found.
     pub(super) async fn tags_of_found(
         &self,
         description: &JobDescription,
     ) -> Result<Tags, OutsideError> {
-        let Some(arn) = &description.arn else {
-            return Ok(Tags::new());
-        };
-        let tags = self.tags_of_job(arn).await;
+        let tags = tags_of_job(&self.aws().sagemaker, description.arn.as_deref()).await;
         tags.map_err(|error| error.to_error("read the tags of a training job"))
     }
 
@@ -73,12 +72,15 @@ impl SagemakerBackend {
             && repository.is_none_or(|own| tags.get(REPOSITORY_TAG) == Some(own));
         (!is_same).then_some("its tags")
     }
+}
 
-    pub(super) async fn tags_of_job(&self, arn: &str) -> Result<Tags, CallError> {
-        let client = self.aws().sagemaker;
-        let listing = client.list_tags().resource_arn(arn).into_paginator();
-        let listed = LIST_TAGS.heard(listing.items().send().try_collect().await)?;
-        let tags = listed.into_iter().filter_map(|tag| tag.key.zip(tag.value));
-        Ok(tags.collect())
-    }
+/// The tags of a job; none where it has no ARN.
+pub(super) async fn tags_of_job(client: &Client, arn: Option<&str>) -> Result<Tags, CallError> {
+    let Some(arn) = arn else {
+        return Ok(Tags::new());
+    };
+    let listing = client.list_tags().resource_arn(arn).into_paginator();
+    let listed = LIST_TAGS.heard(listing.items().send().try_collect().await)?;
+    let tags = listed.into_iter().filter_map(|tag| tag.key.zip(tag.value));
+    Ok(tags.collect())
 }

@@ -78,7 +78,9 @@ fn spec_text(job: &Value, machines: Option<&InstanceConfiguration>) -> String {
     let job = DescribedJob {
         job,
         machines,
-        tags: &tags.map(|(key, value)| (key.to_owned(), value.to_owned())),
+        tags: &tags
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
         region: "eu-west-1",
     };
     job.spec()

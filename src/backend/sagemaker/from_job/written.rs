@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{PROGRAM, SUBMIT_DIRECTORY, channels, is_script, list, text, yaml_of};
+use super::{PROGRAM, SUBMIT_DIRECTORY, Tags, channels, is_script, list, text, yaml_of};
 use crate::instance::{InstanceConfiguration, tables};
 use crate::spec::ScriptLauncher;
 use crate::spec::page::FILL_IN;
@@ -130,7 +130,7 @@ fn left_out(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
 pub(super) struct DescribedJob<'a> {
     pub(super) job: &'a Value,
     pub(super) machines: Option<&'a InstanceConfiguration>,
-    pub(super) tags: &'a [(String, String)],
+    pub(super) tags: &'a Tags,
     pub(super) region: &'a str,
 }
 
@@ -290,7 +290,7 @@ fn hyperparameters(job: &Value) -> Option<String> {
     named("hyperparameters", own, |name, _| !is_secret(name))
 }
 
-fn tags(tags: &[(String, String)]) -> Option<String> {
+fn tags(tags: &Tags) -> Option<String> {
     let tags = tags
         .iter()
         .map(|(name, value)| (name.as_str(), value.clone()));
