@@ -207,7 +207,9 @@ fn spans(job: &DescribeTrainingJobOutput) -> Spans<'_> {
         let end = transition.end_time().and_then(timestamp);
         let end = end.or(next).or(end_of_job);
         let status = transition.status().map_or("", |status| status.as_str());
-        Some((status, end.and_then(|end| seconds_between(start, end))))
+        // There is none where the clock went backwards.
+        let length = end.map(|end| end.duration_since(start).as_secs_f64());
+        Some((status, length.filter(|length| *length >= 0.0).map(Seconds)))
     });
     spans.collect()
 }
@@ -227,12 +229,6 @@ pub(super) fn age(then: Timestamp) -> Seconds {
 fn timestamp(time: &DateTime) -> Option<Timestamp> {
     let nanos = i32::try_from(time.subsec_nanos()).ok()?;
     Timestamp::new(time.secs(), nanos).ok()
-}
-
-/// `None` when the clock went backwards.
-fn seconds_between(start: Timestamp, end: Timestamp) -> Option<Seconds> {
-    let span = end.duration_since(start).as_secs_f64();
-    (span >= 0.0).then_some(Seconds(span))
 }
 
 fn seconds(count: i32) -> Option<Seconds> {
