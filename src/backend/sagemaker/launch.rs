@@ -205,7 +205,7 @@ impl CanaryUnderWay<'_> {
     ///
     /// Where no room is worth waiting for any more: none will come, or it was waited for often enough since others of this run were at work.
     async fn make_room(&self, error: &CallError, waited: &mut u32) -> Result<(), OutsideError> {
-        let (ready, run, watcher) = (self.ready, self.run, self.watcher);
+        let run = self.run;
         let refused = quota::Refused::parse(&error.message);
         let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
         // Where there are several types, the refusal names the one that is meant.
@@ -217,7 +217,7 @@ impl CanaryUnderWay<'_> {
             kinds.retain(is_named);
         }
         for kind in &kinds {
-            (ready.yield_pools(&run.instance, kind, watcher.cancellation)).await;
+            self.yield_pools(kind).await;
         }
         // What a canary that has just ended used may be counted a little longer.
         let would_fit = (refused.as_ref()).is_some_and(|refused| refused.limit >= refused.delta);
@@ -229,7 +229,7 @@ impl CanaryUnderWay<'_> {
         let used = refused.map_or("used up".to_owned(), |refused| {
             format!("{} of {} in use", refused.used, refused.limit)
         });
-        watcher.phase(&format!(
+        self.watcher.phase(&format!(
             "waiting for room in the quota of {}: {used}",
             run.instance
         ));

@@ -9,7 +9,6 @@ use super::description::{JobDescription, JobState};
 use super::name::JobName;
 use super::ready::{CanaryUnderWay, Found, KeptPool, ReadyJob};
 use crate::aws::call::CallError;
-use crate::backend::Cancellation;
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::measurement::Start;
@@ -237,20 +236,6 @@ impl ReadyJob<'_> {
         }
         pooled
     }
-
-    /// Ends free pools on a type of machine that a canary on `instance` waits for, which cannot run on them.
-    pub(super) async fn yield_pools(
-        &self,
-        instance: &InstanceConfiguration,
-        kind: &InstanceType,
-        cancellation: &Cancellation,
-    ) {
-        let is_meant = |pool: &OpenPool| {
-            let has_kind = pool.instance.machines_by_type().contains_key(kind);
-            has_kind && !self.is_for(pool, instance)
-        };
-        self.backend.end_free_pools(is_meant, cancellation).await;
-    }
 }
 
 impl CanaryUnderWay<'_> {
@@ -312,6 +297,16 @@ impl CanaryUnderWay<'_> {
             left -= BETWEEN_LOOKS.as_secs_f64();
         }
         Some(name)
+    }
+
+    /// Ends free pools on a type of machine that this canary waits for, which cannot run on them.
+    pub(super) async fn yield_pools(&self, kind: &InstanceType) {
+        let (ready, cancellation) = (self.ready, self.watcher.cancellation);
+        let is_meant = |pool: &OpenPool| {
+            let has_kind = pool.instance.machines_by_type().contains_key(kind);
+            has_kind && !ready.is_for(pool, &self.run.instance)
+        };
+        self.backend.end_free_pools(is_meant, cancellation).await;
     }
 
     /// Ends the machines that no canary is left for.
