@@ -32,21 +32,26 @@ use crate::report::{InstanceForecast, JobReport};
 use crate::spec::BudgetLine;
 use crate::verdict::Verdict;
 
-/// One job of a run of the gate.
-pub(crate) struct JobGate<'a> {
-    pub(crate) affected: &'a AffectedJob<'a>,
+/// What the jobs of a run of the gate share.
+pub(crate) struct Gate<'a> {
     pub(crate) request: &'a RunRequest<'a>,
     pub(crate) history: &'a RunHistory,
     pub(crate) runner: &'a Runner<'a>,
-    pub(crate) account: &'a Account,
     pub(crate) pull_request: &'a PullRequestLimit,
+}
+
+/// One job of a run of the gate.
+pub(crate) struct JobGate<'a> {
+    pub(crate) gate: &'a Gate<'a>,
+    pub(crate) affected: &'a AffectedJob<'a>,
+    pub(crate) account: &'a Account,
 }
 
 impl<'a> JobGate<'a> {
     /// One job from its data to its part of the report.
     pub(crate) async fn run(&self) -> Result<GateOutcome, AppError> {
-        let (affected, request) = (self.affected, self.request);
-        let (history, runner, account) = (self.history, self.runner, self.account);
+        let (gate, affected, account) = (self.gate, self.affected, self.account);
+        let (request, history, runner) = (gate.request, gate.history, gate.runner);
         let (job, project) = (affected.job, runner.project);
         let looking = unless_cancelled(self.look(), &runner.cancellation);
         let (session, listing, checks) = looking.await??;
@@ -88,7 +93,7 @@ impl<'a> JobGate<'a> {
             records: records.as_ref(),
             purpose: request.purpose,
             account,
-            pull_request: self.pull_request,
+            pull_request: gate.pull_request,
         };
         let mut measured = match request.part {
             RunPart::Whole => lab::measure(&input, &mut plan).await?,
@@ -150,7 +155,8 @@ impl<'a> JobGate<'a> {
     async fn look(
         &self,
     ) -> Result<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>), AppError> {
-        let (job, history, runner) = (self.affected.job, self.history, self.runner);
+        let (job, gate) = (self.affected.job, self.gate);
+        let (history, runner) = (gate.history, gate.runner);
         let opened = backend::open(&*runner.backend, runner.project, job).await;
         let mut session = opened
             .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
@@ -158,7 +164,7 @@ impl<'a> JobGate<'a> {
         known.map_err(|error| error.during("reading the history"))?;
         let writable = history.check_writable(&job.name).await;
         writable.map_err(|error| error.during("opening the history"))?;
-        let checks = match self.request.purpose {
+        let checks = match gate.request.purpose {
             Purpose::Drift => history.checks(&job.name).await,
             Purpose::Budget => Ok(Vec::new()),
         };
@@ -175,20 +181,20 @@ impl<'a> JobGate<'a> {
         dataset: &Dataset,
         plan: &mut Plan,
     ) -> Result<(Box<dyn Ready + 'a>, BackendKeys, Option<BaseResult>), AppError> {
-        let (job, project) = (self.affected.job, self.runner.project);
-        let prepared = backend::prepare(session, project, job, dataset, plan).await;
+        let (job, gate) = (self.affected.job, self.gate);
+        let prepared = backend::prepare(session, gate.runner.project, job, dataset, plan).await;
         let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
         let keys = ready.keys(dataset).await;
         let keys = keys.map_err(|error| AppError::from(error).during("reading code and data"))?;
-        let base = self.request.base.as_ref();
-        let base = self.history.base(job, &keys, base).await;
+        let base = gate.request.base.as_ref();
+        let base = gate.history.base(job, &keys, base).await;
         let base = base.map_err(|error| error.during("looking for what to compare with"))?;
         Ok((ready, keys, base))
     }
 
     /// A note that there is nothing to compare with, and why.
     fn no_base_yet(&self, keys: &BackendKeys, base: Option<&BaseResult>) -> Option<String> {
-        let (job, request) = (self.affected.job, self.request);
+        let (job, request) = (self.affected.job, self.gate.request);
         if base.is_some() || request.purpose == Purpose::Drift {
             return None;
         }
@@ -223,7 +229,8 @@ impl<'a> JobGate<'a> {
         checks: &[RecordedForecast],
         report: &mut JobReport,
     ) -> Result<(), AppError> {
-        let (job, request, history) = (self.affected.job, self.request, self.history);
+        let (job, gate) = (self.affected.job, self.gate);
+        let (request, history) = (gate.request, gate.history);
         // A check that broke off, or whose training failed, says nothing that others could be held against.
         let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
         let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)

@@ -10,7 +10,7 @@ use crate::change::AffectedJob;
 use crate::console::signals::Interruption;
 use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::account::{self, BillingState};
-use crate::gate::job_gate::JobGate;
+use crate::gate::job_gate::{Gate, JobGate};
 use crate::gate::measurements_file::MeasurementsFile;
 use crate::gate::outcome::{GateFailure, GateOutcome};
 use crate::gate::pull_request_limit::PullRequestLimit;
@@ -45,20 +45,18 @@ pub(crate) async fn run(
 
     warn_of_no_price(project, affected, request);
 
+    let gate = Gate {
+        request,
+        history: &history,
+        runner: &runner,
+        pull_request: &pull_request,
+    };
     // The account of each job that has begun.
     let mut accounts = Vec::new();
     // A second signal drops this work; the next start finds what is left.
     let left = Cell::new(Leftovers::Unknown);
     let work = async {
-        let gated = gate_all(
-            affected,
-            request,
-            &history,
-            &pull_request,
-            &runner,
-            &mut accounts,
-        );
-        let mut gated = gated.await;
+        let mut gated = gate.all(affected, &mut accounts).await;
         let measured = gated.jobs.iter().flat_map(|job| &job.measurements);
         let measured: Vec<Measurement> = measured.cloned().collect();
         let written = file.map_or(Ok(()), |file| file.write(&measured));
@@ -68,7 +66,7 @@ pub(crate) async fn run(
         let finished = runner.finish(&gated.detached).await;
         match &finished {
             Ok(end) => {
-                let bills = bills_of(request, &history, end, &runner, &mut gated).await;
+                let bills = gate.bills(end, &mut gated).await;
                 // Machines that are still kept are left to the next start, or to a sweep.
                 if !end.may_keep_machines {
                     left.set(Leftovers::Nothing);
@@ -100,36 +98,6 @@ pub(crate) async fn run(
         gated.failures.push((None, error));
     }
     Ok(gated)
-}
-
-/// Whether the report has every bill of the run; one that is not shown has none.
-async fn bills_of(
-    request: &RunRequest<'_>,
-    history: &RunHistory,
-    end: &BackendEnd,
-    runner: &Runner<'_>,
-    gated: &mut GateOutcome,
-) -> BillingState {
-    let is_resumed = runner.gate_run.is_resumed;
-    let has_run = end.has_run || is_resumed;
-    if !has_run || request.part != RunPart::Whole {
-        return BillingState::Shown;
-    }
-    if runner.cancellation.is_cancelled() || end.has_stopped_jobs {
-        return BillingState::Open;
-    }
-    let lacks_some = end.has_unmeasured || runner.outputs.borrow().lacks_some;
-    if !is_resumed && !lacks_some {
-        return BillingState::Shown;
-    }
-    let completed = account::complete(gated, runner, history).await;
-    completed.unwrap_or_else(|error| {
-        say(&format!(
-            "warning: what earlier starts of this run were billed is not known: {}; the next start looks again",
-            error.in_a_line()
-        ));
-        BillingState::Open
-    })
 }
 
 /// The limit of the pull request with what its earlier checks cost.
@@ -172,90 +140,109 @@ fn warn_of_no_price(project: &Project, affected: &[AffectedJob<'_>], request: &R
     }
 }
 
-/// Checks the jobs; what comes of them stands in the spec's order. A job that cannot be checked does not prevent the others.
-///
-/// Where each has machines of its own all begin at once, if the run's limits cover the most that all may spend. Else they come one
-/// after another: on one machine their canaries would disturb each other, and none is to take the money of one before it.
-async fn gate_all<'a>(
-    all: &'a [AffectedJob<'a>],
-    request: &'a RunRequest<'a>,
-    history: &'a RunHistory,
-    pull_request: &'a PullRequestLimit,
-    runner: &'a Runner<'a>,
-    accounts: &mut Vec<Account>,
-) -> GateOutcome {
-    let above = pull_request.account();
-    // What was detached is paid already: no limit keeps it from being read.
-    let is_limited = request.part != RunPart::Collect;
-    let max_spend = request.max_spend.filter(|_| is_limited);
-    let limit_of = |one: &AffectedJob<'_>| is_limited.then_some(one.job.canary.spend_limit);
-    let check = async |affected: &'a AffectedJob<'a>, account: &Account| {
-        let gate = JobGate {
-            affected,
-            request,
-            history,
-            runner,
-            account,
-            pull_request,
-        };
-        let mut gated = gate.run().await.unwrap_or_else(|error| {
-            runner.outputs.borrow_mut().lacks_some = true;
-            let (job, error) = (affected.job, error.without(&runner.secrets));
-            if !error.is_transient() {
-                return GateOutcome {
-                    failures: vec![(Some(job.name.clone()), error)],
-                    ..GateOutcome::default()
-                };
-            }
-            // A transient failure is the job's outcome.
-            runner.say_of(job, &format!("× {}", error.in_a_line()));
-            let (by, reason) = (&affected.by, error.reason());
-            GateOutcome::of(
-                whole_report::unknown_report(job, by, &reason, Vec::new()),
-                None,
-            )
-        });
-        let failures = std::mem::take(&mut gated.failures).into_iter();
-        let without = |(job, error): (_, AppError)| (job, error.without(&runner.secrets));
-        gated.failures = failures.map(without).collect();
-        gated
-    };
-    let most: Usd = all.iter().filter_map(limit_of).sum();
-    let left = above.and_then(Account::left);
-    let covered = |left: &Option<Usd>| Account::new(*left, Limit::Run).covers(most);
-    let is_remote = runner.project.traits().is_remote;
-    let ended = if is_remote && [max_spend, left].iter().all(covered) {
-        for one in all {
-            accounts.push(Account::below(above, limit_of(one), Limit::of(one.job)));
-        }
-        let checked = all.iter().zip(&*accounts);
-        join_all(checked.map(|(one, account)| check(one, account))).await
-    } else {
-        if is_remote && all.len() > 1 {
-            runner.progress.mention("  one job after another: the limit for all is less than the sum of their spend_limits");
-        }
-        let mut ended = Vec::new();
-        for one in all {
-            // After a signal no further job is begun.
-            if runner.cancellation.is_cancelled() {
-                break;
-            }
-            let left = max_spend.map(|most| most - accounts.iter().map(Account::committed).sum());
-            let (limit, of) = match (limit_of(one), left) {
-                (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
-                (limit, _) => (limit, Limit::of(one.job)),
+impl Gate<'_> {
+    /// Checks the jobs; what comes of them stands in the spec's order. A job that cannot be checked does not prevent the others.
+    ///
+    /// Where each has machines of its own all begin at once, if the run's limits cover the most that all may spend. Else they come one
+    /// after another: on one machine their canaries would disturb each other, and none is to take the money of one before it.
+    async fn all(&self, all: &[AffectedJob<'_>], accounts: &mut Vec<Account>) -> GateOutcome {
+        let (request, runner) = (self.request, self.runner);
+        let above = self.pull_request.account();
+        // What was detached is paid already: no limit keeps it from being read.
+        let is_limited = request.part != RunPart::Collect;
+        let max_spend = request.max_spend.filter(|_| is_limited);
+        let limit_of = |one: &AffectedJob<'_>| is_limited.then_some(one.job.canary.spend_limit);
+        let check = async |affected: &AffectedJob<'_>, account: &Account| {
+            let gate = JobGate {
+                gate: self,
+                affected,
+                account,
             };
-            let account = Account::below(above, limit, of);
-            accounts.push(account.clone());
-            ended.push(check(one, &account).await);
+            let mut gated = gate.run().await.unwrap_or_else(|error| {
+                runner.outputs.borrow_mut().lacks_some = true;
+                let (job, error) = (affected.job, error.without(&runner.secrets));
+                if !error.is_transient() {
+                    return GateOutcome {
+                        failures: vec![(Some(job.name.clone()), error)],
+                        ..GateOutcome::default()
+                    };
+                }
+                // A transient failure is the job's outcome.
+                runner.say_of(job, &format!("× {}", error.in_a_line()));
+                let (by, reason) = (&affected.by, error.reason());
+                GateOutcome::of(
+                    whole_report::unknown_report(job, by, &reason, Vec::new()),
+                    None,
+                )
+            });
+            let failures = std::mem::take(&mut gated.failures).into_iter();
+            let without = |(job, error): (_, AppError)| (job, error.without(&runner.secrets));
+            gated.failures = failures.map(without).collect();
+            gated
+        };
+        let most: Usd = all.iter().filter_map(limit_of).sum();
+        let left = above.and_then(Account::left);
+        let covered = |left: &Option<Usd>| Account::new(*left, Limit::Run).covers(most);
+        let is_remote = runner.project.traits().is_remote;
+        let ended = if is_remote && [max_spend, left].iter().all(covered) {
+            for one in all {
+                accounts.push(Account::below(above, limit_of(one), Limit::of(one.job)));
+            }
+            let checked = all.iter().zip(&*accounts);
+            join_all(checked.map(|(one, account)| check(one, account))).await
+        } else {
+            if is_remote && all.len() > 1 {
+                runner.progress.mention("  one job after another: the limit for all is less than the sum of their spend_limits");
+            }
+            let mut ended = Vec::new();
+            for one in all {
+                // After a signal no further job is begun.
+                if runner.cancellation.is_cancelled() {
+                    break;
+                }
+                let left =
+                    max_spend.map(|most| most - accounts.iter().map(Account::committed).sum());
+                let (limit, of) = match (limit_of(one), left) {
+                    (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
+                    (limit, _) => (limit, Limit::of(one.job)),
+                };
+                let account = Account::below(above, limit, of);
+                accounts.push(account.clone());
+                ended.push(check(one, &account).await);
+            }
+            ended
+        };
+        let mut outcome = GateOutcome::default();
+        for one in ended {
+            outcome.jobs.extend(one.jobs);
+            outcome.failures.extend(one.failures);
+            outcome.detached.extend(one.detached);
         }
-        ended
-    };
-    let mut outcome = GateOutcome::default();
-    for one in ended {
-        outcome.jobs.extend(one.jobs);
-        outcome.failures.extend(one.failures);
-        outcome.detached.extend(one.detached);
+        outcome
     }
-    outcome
+
+    /// Whether the report has every bill of the run; one that is not shown has none.
+    async fn bills(&self, end: &BackendEnd, gated: &mut GateOutcome) -> BillingState {
+        let (runner, history) = (self.runner, self.history);
+        let is_resumed = runner.gate_run.is_resumed;
+        let has_run = end.has_run || is_resumed;
+        if !has_run || self.request.part != RunPart::Whole {
+            return BillingState::Shown;
+        }
+        if runner.cancellation.is_cancelled() || end.has_stopped_jobs {
+            return BillingState::Open;
+        }
+        let lacks_some = end.has_unmeasured || runner.outputs.borrow().lacks_some;
+        if !is_resumed && !lacks_some {
+            return BillingState::Shown;
+        }
+        let completed = account::complete(gated, runner, history).await;
+        completed.unwrap_or_else(|error| {
+            say(&format!(
+                "warning: what earlier starts of this run were billed is not known: {}; the next start looks again",
+                error.in_a_line()
+            ));
+            BillingState::Open
+        })
+    }
 }
