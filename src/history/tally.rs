@@ -68,7 +68,12 @@ impl Tally {
         }
         let job = self.jobs.entry(entry.job.clone()).or_default();
         job.newest_record = at;
-        job.note_repository(record);
+        let url = record.writer.run_url.as_deref();
+        if let Some(repository) = url.and_then(repository_of)
+            && job.repositories.len() < MOST_REPOSITORIES
+        {
+            job.repositories.insert(repository.to_owned());
+        }
         if let Some(series) = job.series(entry.scope, record) {
             series.add(at, record);
         }
@@ -138,15 +143,6 @@ impl JobTally {
             }
             Scope::Local => Some(&mut self.own_machines),
             Scope::PullRequest(_) | Scope::Queue => None,
-        }
-    }
-
-    fn note_repository(&mut self, record: &Record) {
-        let url = record.writer.run_url.as_deref();
-        if let Some(repository) = url.and_then(repository_of)
-            && self.repositories.len() < MOST_REPOSITORIES
-        {
-            self.repositories.insert(repository.to_owned());
         }
     }
 
