@@ -23,10 +23,11 @@ use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
 use super::error::GithubError;
+use super::identity::Author;
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
-use crate::code::Tree;
+use crate::code::{Tree, blob_id};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait between two parts of an answer.
@@ -76,8 +77,13 @@ pub struct Github {
     repository_url: String,
     /// `None` if it is on another host than the API, where the token must not be sent.
     graphql_url: Option<String>,
-    /// Trees that were read: a commit's does not change.
-    pub(super) trees: Arc<Mutex<BTreeMap<String, Tree>>>,
+    /// What was read by the ids of commits, trees and blobs, which does not change: answers by their addresses, and trees.
+    answers: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+    pub(super) trees: Arc<Mutex<BTreeMap<String, Arc<Tree>>>>,
+    /// Whose token this is, once that is known.
+    pub(super) identity: Arc<Mutex<Option<Author>>>,
+    /// Whether the token is an app's own, which writes as the app.
+    pub(super) is_of_app: bool,
 }
 
 /// A request, and the limits of its answer.
@@ -130,7 +136,10 @@ impl Github {
             transport,
             repository_url: format!("{origin}{path}/repos/{}/", settings.repository),
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
+            answers: Arc::default(),
             trees: Arc::default(),
+            identity: Arc::default(),
+            is_of_app: settings.token.expose().starts_with("ghs_"),
         })
     }
 
@@ -167,14 +176,44 @@ impl Github {
         call.read(&self.transport.send(&call).await?.body)
     }
 
-    /// Reads a file's bytes, at most `limit` of them.
-    pub async fn get_raw(&self, path: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
+    /// Reads JSON from a path of objects' ids, whose answer does not change: once.
+    pub(super) async fn get_fixed<T: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> Result<T, GithubError> {
+        let call = self.call(Method::GET, path, None);
+        call.read(&self.fixed(&call).await?)
+    }
+
+    /// Reads a blob's bytes, at most `limit` of them: once.
+    pub(super) async fn blob(&self, id: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
+        let path = blob_path(id);
         let call = ApiCall {
             accept: RAW,
             limit,
-            ..self.call(Method::GET, path, None)
+            ..self.call(Method::GET, &path, None)
         };
-        Ok(self.transport.send(&call).await?.body)
+        self.fixed(&call).await
+    }
+
+    /// Takes note of a content, which is not asked for where it is that of a blob; `like` is an id of the repository.
+    pub async fn learn(&self, like: &str, content: Vec<u8>) {
+        let url = format!(
+            "{}{}",
+            self.repository_url,
+            blob_path(&blob_id(like, &content))
+        );
+        self.answers.lock().await.insert(url, content);
+    }
+
+    async fn fixed(&self, call: &ApiCall<'_>) -> Result<Vec<u8>, GithubError> {
+        let mut answers = self.answers.lock().await;
+        if let Some(known) = answers.get(&call.url) {
+            return Ok(known.clone());
+        }
+        let answer = self.transport.send(call).await?.body;
+        answers.insert(call.url.clone(), answer.clone());
+        Ok(answer)
     }
 
     /// Visits the items of a list, page by page; one of more than so many pages of 100 is an error. A page's items are dropped before
@@ -256,6 +295,10 @@ impl Github {
             limit: JSON_LIMIT,
         }
     }
+}
+
+fn blob_path(id: &str) -> String {
+    format!("git/blobs/{id}")
 }
 
 impl Transport {

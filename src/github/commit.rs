@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -22,7 +23,7 @@ impl Github {
     /// tip.
     pub async fn parents(&self, sha: &str) -> Result<Vec<String>, GithubError> {
         let path = format!("git/commits/{}", object_id(sha)?);
-        let commit: CommitResponse = self.get_json(&path).await?;
+        let commit: CommitResponse = self.get_fixed(&path).await?;
         Ok(commit.parents.into_iter().map(|one| one.sha).collect())
     }
 
@@ -35,7 +36,7 @@ impl Github {
     pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, GithubError> {
         let (base, head) = (object_id(base)?, object_id(head)?);
         let path = format!("compare/{base}...{head}?per_page=1&page=1");
-        let compared: CommitComparison = self.get_json(&path).await?;
+        let compared: CommitComparison = self.get_fixed(&path).await?;
         Ok(compared.merge_base_commit.sha)
     }
 
@@ -51,8 +52,8 @@ impl Github {
             async { Ok::<_, GithubError>((self.tree(before).await?, self.tree(after).await?)) };
         let why = match trees.await {
             Ok((before, after)) => {
-                let after = after.knowing_links_of(here);
-                let paths = before.knowing_links_of(here).differing(&after);
+                let knowing = |tree: Arc<Tree>| Tree::clone(&tree).knowing_links_of(here);
+                let paths = knowing(before).differing(&knowing(after));
                 return Ok(Change::Paths { paths, between });
             }
             Err(error) => match error.kind {
@@ -79,23 +80,23 @@ impl Github {
             Some(file) if file.kind == PathKind::Link => return Err(GithubError::link(path)),
             _ => return Ok(None),
         };
-        let request = format!("git/blobs/{blob}");
-        let content = self.get_raw(&request, limit).await?;
+        let content = self.blob(blob, limit).await?;
         // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
         if blob.len() == 40 && blob_id(blob, &content) != blob {
             let why = "it is not the content with that id";
-            return Err(GithubError::malformed(&format!("GET {request}"), why));
+            let request = format!("GET git/blobs/{blob}");
+            return Err(GithubError::malformed(&request, why));
         }
         Ok(Some(content))
     }
 
     /// All files of a commit. Each is read once.
-    pub async fn tree(&self, sha: &str) -> Result<Tree, GithubError> {
+    pub async fn tree(&self, sha: &str) -> Result<Arc<Tree>, GithubError> {
         let mut trees = self.trees.lock().await;
         if let Some(tree) = trees.get(sha) {
             return Ok(tree.clone());
         }
-        let tree = self.read_tree(sha).await?;
+        let tree = Arc::new(self.read_tree(sha).await?);
         trees.insert(sha.to_owned(), tree.clone());
         Ok(tree)
     }

@@ -12,6 +12,7 @@ use super::client::Github;
 use super::commands::Annotation;
 use super::commit::object_id;
 use super::error::{GithubError, GithubErrorKind};
+use super::identity::WritingApp;
 use super::line::cut;
 use super::marker::{CUT, LONGEST_TEXT, encoded};
 
@@ -72,6 +73,11 @@ struct ListedCheck {
     /// `None` while a check run is open.
     #[serde(alias = "state")]
     conclusion: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WrittenCheck {
+    app: Option<WritingApp>,
 }
 
 impl ListedCheck {
@@ -153,7 +159,9 @@ impl HeadCheck {
         }
         let change = async |one: &ListedCheck, body: &Value| {
             let path = format!("check-runs/{}", one.id);
-            github.patch_json(&path, body).await.map(|_: Value| ())
+            let written: WrittenCheck = github.patch_json(&path, body).await?;
+            github.writes_as(written.app).await;
+            Ok::<_, GithubError>(())
         };
         let is_own = |one: &&ListedCheck| one.conclusion.is_none() || one.run() == ours;
         let is_last = conclusion.is_some();
@@ -170,7 +178,8 @@ impl HeadCheck {
         let mut own = listed.iter().filter(is_own).peekable();
         if own.peek().is_none() {
             body["head_sha"] = json!(sha);
-            let _: Value = github.post_json("check-runs", &body).await?;
+            let written: WrittenCheck = github.post_json("check-runs", &body).await?;
+            github.writes_as(written.app).await;
         }
         for one in own {
             change(one, &body).await?;

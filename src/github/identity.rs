@@ -36,16 +36,37 @@ impl Author {
     }
 }
 
+/// The app that an answer names as the writer of a check run.
+#[derive(Deserialize)]
+pub(super) struct WritingApp {
+    slug: String,
+}
+
 impl Github {
+    /// Learns from what the token has just written as which app it writes. A person's token says nothing of that.
+    pub(super) async fn writes_as(&self, app: Option<WritingApp>) {
+        let app = app.filter(|_| self.is_of_app).map(|app| Author {
+            login: format!("{}[bot]", app.slug),
+            id: None,
+            kind: "Bot".to_owned(),
+        });
+        let mut known = self.identity.lock().await;
+        *known = known.take().or(app);
+    }
+
     /// Whose comments are ours. The token of a workflow is not always its own: an app's and a person's write as another.
     pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Author {
         #[derive(Deserialize)]
         struct Data {
             viewer: Author,
         }
+        let mut known = self.identity.lock().await;
+        if let Some(known) = &*known {
+            return known.clone();
+        }
         let query = "query { viewer { login databaseId } }";
         match self.graphql::<Data>(query, &json!({})).await {
-            Ok(Data { viewer }) => viewer,
+            Ok(Data { viewer }) => known.insert(viewer).clone(),
             Err(error) => {
                 notes.push(format!(
                     "GitHub did not say whose token this is, so comments of {ACTIONS} count as the gate's: {error}"

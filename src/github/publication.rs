@@ -369,6 +369,9 @@ impl<'a> Rounds<'a> {
             Ok(post) => {
                 self.published.outcome = outcome;
                 self.published.url = Some(post.url.clone());
+                if self.is_enough(over, &listed) {
+                    return Ok(ControlFlow::Break(()));
+                }
                 if is_closing {
                     self.gone.push(post.number());
                 } else if over.is_none() {
@@ -387,6 +390,16 @@ impl<'a> Rounds<'a> {
             },
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Whether what was just written need not be looked at again: the last word comes above a stub, and the stub that it replaces,
+    /// alone there until now, has kept older runs from writing.
+    fn is_enough(&self, over: Option<&Post>, listed: &[Post]) -> bool {
+        let (ours, own) = (self.marker.order, self.own(listed));
+        let is_stub =
+            |marker: &Marker| (marker.order, marker.state) == (ours, MarkerState::Running);
+        self.text.intent == Intent::Stub
+            || over.is_some() && matches!(&own[..], [(_, theirs)] if is_stub(theirs))
     }
 
     /// Removes duplicates, and hides older comments where each run has its own. What cannot be done is a note.

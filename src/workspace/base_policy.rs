@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::change::{BaseSpec, SpecPlace};
 use crate::cli::{ChangeArguments, SpecArguments};
@@ -40,7 +41,7 @@ pub(crate) struct Base {
     /// AWS's published prices beside that spec; none where it has no spec.
     pub(crate) prices: Vec<BaseFile>,
     /// All of its files, where a recording is held against them.
-    pub(crate) tree: Option<Tree>,
+    pub(crate) tree: Option<Arc<Tree>>,
 }
 
 /// A place where the base may have its spec.
@@ -122,6 +123,7 @@ pub(crate) fn base_of(
     let prices = files_at(checkout, &commit, price_place(&files))?;
     let replays = project.traits().replays;
     let tree = replays.then(|| checkout.tree(&commit)).transpose()?;
+    let tree = tree.map(Arc::new);
     Ok(Some(Base {
         name: name.clone(),
         sha: commit,

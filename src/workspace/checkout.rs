@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::code::{BlobHash, CodeTree, PathKind, Tree, TreeFile, blob_id};
 use crate::console::AppError;
@@ -25,7 +26,7 @@ pub(crate) struct CommitCheckout {
     pub(crate) root: PathBuf,
     /// In full.
     pub(crate) commit: String,
-    pub(crate) tree: Tree,
+    pub(crate) tree: Arc<Tree>,
 }
 
 /// The checkout, and what of it counts for each job.

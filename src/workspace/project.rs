@@ -3,6 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::backend::project_paths::has_private_name;
 use crate::change::{BaseSpec, SpecPlace};
@@ -137,7 +138,7 @@ impl Project {
     pub(crate) async fn load_commit(
         arguments: &SpecArguments,
         head: &str,
-        tree_of: impl AsyncFnOnce(&str) -> Result<Tree, AppError>,
+        tree_of: impl AsyncFnOnce(&str) -> Result<Arc<Tree>, AppError>,
     ) -> Result<Self, AppError> {
         let workspace = files::current_folder()?;
         let written = WrittenSpec::find(arguments, Some(&workspace))?;

@@ -207,7 +207,7 @@ pub(crate) fn named_or_found(named: Option<&str>) -> String {
 }
 
 /// Reads at most one byte more than a spec may have.
-fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
+pub(crate) fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
     let name = file.display();
     let refuse = |source: std::io::Error| {
         let error = match source.kind() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::change::Change;
 use crate::cli::SpecArguments;
+use crate::code::Tree;
 use crate::console::{AppError, files, printable, say};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
@@ -274,13 +275,14 @@ impl ChangeBase {
     ) -> Result<Base, AppError> {
         let read = async {
             let places = base_policy::places(project, spec);
-            let files = base_files(github, places, &self.tip).await?;
+            let root = &project.root;
+            let files = base_files(github, root, places, &self.tip).await?;
             let prices = base_policy::price_place(&files);
             Ok::<_, GithubError>(Base {
                 name: self.name.clone(),
                 sha: self.tip.clone(),
                 files,
-                prices: base_files(github, prices, &self.tip).await?,
+                prices: base_files(github, root, prices, &self.tip).await?,
                 tree: match project.traits().replays {
                     true => Some(github.tree(&self.tip).await?),
                     false => None,
@@ -301,7 +303,7 @@ impl ChangeBase {
     ) -> Result<Option<BaseCommit>, AppError> {
         let Self { branch, left, .. } = self;
         let places = base_policy::places(project, spec);
-        let files = match base_files(github, places, &left).await {
+        let files = match base_files(github, &project.root, places, &left).await {
             Ok(files) => files,
             Err(error) if error.kind == GithubErrorKind::NotFound => {
                 notes.push(format!(
@@ -313,7 +315,7 @@ impl ChangeBase {
         };
         // GitHub lists no link's text; the checkout mostly has the same links.
         let tree = match github.tree(&left).await {
-            Ok(tree) => Ok(tree.knowing_links_of(project.files()?)),
+            Ok(tree) => Ok(Tree::clone(&tree).knowing_links_of(project.files()?)),
             Err(error) => Err(error.to_string()),
         };
         let tree = tree.as_ref().map_err(String::as_str);
@@ -333,14 +335,18 @@ fn if_gone(error: GithubError, base: &str, sha: &str) -> AppError {
     }
 }
 
-/// A commit's files at these places.
+/// A commit's files at these places. One that lies at its place below `root` as well is not asked for.
 async fn base_files(
     github: &Github,
+    root: &Path,
     places: Vec<String>,
     sha: &str,
 ) -> Result<Vec<BaseFile>, GithubError> {
     let mut files = Vec::new();
     for place in places {
+        if let Ok(here) = written_spec::read_limited(&root.join(&place)) {
+            github.learn(sha, here).await;
+        }
         let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
             Ok(bytes) => bytes.map(Ok),
             Err(error) if error.kind == GithubErrorKind::Unreadable => Some(Err(error.to_string())),
