@@ -13,6 +13,7 @@ use crate::gate::{self, GateFailure, detached, outcome};
 use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::report::{Leftovers, Report};
+use crate::units::Usd;
 use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
@@ -79,6 +80,8 @@ pub(crate) struct Checked {
     /// Why it ended early, or why a job could not be checked.
     pub(crate) error: Option<AppError>,
     pub(crate) left: Leftovers,
+    /// What counts against a limit of the run.
+    pub(crate) committed: Usd,
 }
 
 impl<'a> RunRequest<'a> {
@@ -112,13 +115,13 @@ impl<'a> RunRequest<'a> {
                 interruption.unless_interrupted(before).await??
             }
         };
-        let (report, error, left) = match report {
-            Some(report) => (report, None, Leftovers::Nothing),
+        let (report, error, left, committed) = match report {
+            Some(report) => (report, None, Leftovers::Nothing, Usd::default()),
             None => {
                 let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
-                let left = gated.left;
+                let (left, committed) = (gated.left, gated.committed);
                 let (report, error) = gated.report(&project, self.notes, self.strictness);
-                (report, error, left)
+                (report, error, left, committed)
             }
         };
         Ok(Checked {
@@ -127,6 +130,7 @@ impl<'a> RunRequest<'a> {
             project: Some(project),
             error,
             left,
+            committed,
         })
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct GateOutcome {
     /// Training jobs that go on.
     pub(crate) detached: BTreeSet<String>,
     pub(crate) left: Leftovers,
+    /// What counts against a limit of the run.
+    pub(crate) committed: Usd,
     /// About the whole run.
     pub(crate) notes: Vec<String>,
 }

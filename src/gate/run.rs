@@ -88,6 +88,7 @@ pub(crate) async fn run(
     let broken = |error| GateFailure { error, spent, left };
     let (mut gated, finished) = gated.map_err(broken)?;
     gated.left = left;
+    gated.committed = accounts.iter().map(Account::committed).sum();
     gated.notes.extend(pull_request.note());
     if let Some(error) = history.take_failure() {
         let error = error.during("keeping what was found in the history");

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::author::Author;
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Author;
 use super::last_verdict::verdict_in;
 use super::marker::MarkerKind;
 use super::posts::{PostPlace, own};

@@ -22,12 +22,12 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
+use super::author::Author;
 use super::error::GithubError;
-use super::identity::Author;
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::token::Token;
-use crate::code::{Tree, blob_id};
+use crate::code::Tree;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait between two parts of an answer.
@@ -185,25 +185,14 @@ impl Github {
         call.read(&self.fixed(&call).await?)
     }
 
-    /// Reads a blob's bytes, at most `limit` of them: once.
-    pub(super) async fn blob(&self, id: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
-        let path = blob_path(id);
+    /// Reads bytes from such a path, at most `limit` of them: once.
+    pub(super) async fn get_raw(&self, path: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
         let call = ApiCall {
             accept: RAW,
             limit,
-            ..self.call(Method::GET, &path, None)
+            ..self.call(Method::GET, path, None)
         };
         self.fixed(&call).await
-    }
-
-    /// Takes note of a content, which is not asked for where it is that of a blob; `like` is an id of the repository.
-    pub async fn learn(&self, like: &str, content: Vec<u8>) {
-        let url = format!(
-            "{}{}",
-            self.repository_url,
-            blob_path(&blob_id(like, &content))
-        );
-        self.answers.lock().await.insert(url, content);
     }
 
     async fn fixed(&self, call: &ApiCall<'_>) -> Result<Vec<u8>, GithubError> {
@@ -295,10 +284,6 @@ impl Github {
             limit: JSON_LIMIT,
         }
     }
-}
-
-fn blob_path(id: &str) -> String {
-    format!("git/blobs/{id}")
 }
 
 impl Transport {

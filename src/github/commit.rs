@@ -80,12 +80,12 @@ impl Github {
             Some(file) if file.kind == PathKind::Link => return Err(GithubError::link(path)),
             _ => return Ok(None),
         };
-        let content = self.blob(blob, limit).await?;
+        let request = format!("git/blobs/{blob}");
+        let content = self.get_raw(&request, limit).await?;
         // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
         if blob.len() == 40 && blob_id(blob, &content) != blob {
             let why = "it is not the content with that id";
-            let request = format!("GET git/blobs/{blob}");
-            return Err(GithubError::malformed(&request, why));
+            return Err(GithubError::malformed(&format!("GET {request}"), why));
         }
         Ok(Some(content))
     }

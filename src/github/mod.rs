@@ -6,6 +6,7 @@
 
 pub mod accept_label;
 mod address;
+pub mod author;
 pub mod client;
 pub mod commands;
 pub mod commit;

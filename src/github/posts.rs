@@ -3,13 +3,15 @@
 //! All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. So a marker
 //! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::author::Author;
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Author;
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
 
 /// The most pages of a list that are read, 100 on each.
@@ -81,20 +83,23 @@ pub(super) fn own<'a>(
     (kind, spec): (MarkerKind, &str),
     now: Timestamp,
 ) -> Vec<OwnPost<'a>> {
-    let is_ours = |post: &&Post| {
-        let author = post.author.as_ref();
-        post.pull_request.is_none() && author.is_some_and(|author| identity.is(author))
-    };
-    let mut own: Vec<OwnPost<'a>> = posts
-        .iter()
-        .filter(is_ours)
-        .filter_map(|post| Some((post, Marker::of(post.body())?)))
+    let mut own: Vec<OwnPost<'a>> = marked_by(posts, identity)
         .filter(|(_, marker)| marker.kind == kind && marker.spec == spec)
         .filter(|(_, marker)| marker.order.time.duration_since(now) <= CLOCKS_DIFFER)
         .collect();
     own.sort_by_key(|(post, _)| post.number());
     own.dedup_by_key(|(post, _)| post.number());
     own
+}
+
+/// Those that somebody wrote with a marker.
+fn marked_by<'a>(posts: &'a [Post], author: &Author) -> impl Iterator<Item = OwnPost<'a>> {
+    let is_theirs = |post: &&Post| {
+        let by = post.author.as_ref();
+        post.pull_request.is_none() && by.is_some_and(|by| author.is(by))
+    };
+    let posts = posts.iter().filter(is_theirs);
+    posts.filter_map(|post| Some((post, Marker::of(post.body())?)))
 }
 
 /// The first of the newest.
@@ -144,6 +149,16 @@ impl Github {
         // Ours may be on a page that is not read; a new one each time would be worse than none.
         self.pages(&path, PAGES, keep).await?;
         Ok(posts)
+    }
+
+    /// What our comments on a pull request are about.
+    pub async fn subjects(&self, pull_request: u64) -> Result<BTreeSet<String>, GithubError> {
+        let identity = self.identity(&mut Vec::new()).await;
+        let posts = self
+            .posts(PostPlace::PullRequest(pull_request), None)
+            .await?;
+        let own = marked_by(&posts, &identity);
+        Ok(own.map(|(_, marker)| marker.spec).collect())
     }
 
     /// Writes a post, over another if one is given; with a reason it is closed, which only an issue can be.

@@ -12,9 +12,9 @@ use std::ops::ControlFlow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::author::Author;
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
-use super::identity::Author;
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
 use super::posts::{OwnPost, Post, PostPlace, newest, own};

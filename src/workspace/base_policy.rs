@@ -23,7 +23,7 @@ use crate::workspace::project::{Project, ProjectPolicy, today};
 use crate::workspace::written_spec::{self, DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
-const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
+pub(crate) const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
 /// Digits of a commit id that are shown.
 const SHORT_COMMIT: usize = 7;
 /// Names that are shown before the rest is counted.

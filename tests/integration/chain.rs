@@ -276,7 +276,7 @@ fn the_post_step_sweeps_and_never_fails_the_job() {
     let post = container(
         &workflow,
         &post_entry_point(),
-        &[r#"STATE_begun={"run_id": "4821", "jobs": ["xgb_reg"], "spec": "canary-gate.yml", "outputs": {}}"#],
+        &[r#"STATE_begun=[{"jobs": ["xgb_reg"], "spec": "canary-gate.yml", "outputs": {}}]"#],
     )
     .output()
     .unwrap();

@@ -95,8 +95,9 @@ fn failed(job: &JobReport) -> Prose {
     }
 }
 
-/// Lines of the spec that agree to what these jobs are over; `None` if there are none.
+/// Lines of the spec that agree to what these jobs are over; `None` if there are none, or if they are of several specs.
 pub(super) fn agreement(report: &Report) -> Option<Fold> {
+    report.spec_hash.as_ref()?;
     let until = report.generated_at.to_zoned(jiff::tz::TimeZone::UTC).date();
     let until = until.checked_add(jiff::Span::new().days(DAYS)).ok()?;
     let mut lines = vec!["overrides:".to_owned()];

@@ -2,8 +2,6 @@
 //!
 //! The runner sets a variable for each: `INPUT_` and the name in capitals, with hyphens. An input that is not written is empty.
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use regex::Regex;
 
@@ -46,8 +44,8 @@ pub(super) enum Upkeep {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Inputs {
     pub(super) command: ActionCommand,
-    /// The spec's path from the workspace; `None`: the default places.
-    pub(super) spec: Option<PathBuf>,
+    /// Paths of specs, and patterns of such, from the workspace; empty: the default places.
+    pub(super) specs: Vec<String>,
     /// Only these jobs; empty: all affected ones.
     pub(super) jobs: Vec<String>,
     pub(super) token: Option<Token>,
@@ -89,7 +87,7 @@ impl Inputs {
         };
         let mut inputs = Self {
             command: reader.choice("command").unwrap_or(ActionCommand::Run),
-            spec: reader.text("spec").map(PathBuf::from),
+            specs: reader.list("spec", &['\n']),
             jobs: reader.list("jobs", &[',', '\n']),
             token: reader.text("github-token").map(|text| Token::new(&text)),
             aws_region: reader.text("aws-region"),
@@ -137,6 +135,13 @@ impl Inputs {
         if inputs.accept && inputs.command != ActionCommand::Drift {
             reader.refuse("accept", "true", "`true` only with `command: drift`");
         }
+        if are_many(&inputs.specs) {
+            for name in ["jobs", "report-from"] {
+                if let Some(found) = reader.text(name) {
+                    reader.refuse(name, &found, "written only beside the path of one spec");
+                }
+            }
+        }
         (inputs, reader.errors)
     }
 }
@@ -158,6 +163,16 @@ pub(super) fn name_in(report: &mut Report) {
     of_jobs.chain(helps).for_each(|text| {
         *text = flag.replace_all(text, "the input `$1`").into_owned();
     });
+}
+
+/// Whether the input may name several specs.
+pub(super) fn are_many(named: &[String]) -> bool {
+    named.len() > 1 || named.iter().any(|one| is_pattern(one))
+}
+
+/// By its text alone: a file of that name, which a pull request could add, makes it no path.
+pub(super) fn is_pattern(text: &str) -> bool {
+    text.starts_with('!') || text.contains(['*', '?', '[', '{'])
 }
 
 /// Whether a text is the ARN of an IAM role.
@@ -241,7 +256,7 @@ mod tests {
         let (inputs, errors) = read(&[("INPUT_COMMAND", ""), ("INPUT_STRICT", " ")]);
         let default = Inputs {
             command: ActionCommand::Run,
-            spec: None,
+            specs: Vec::new(),
             jobs: Vec::new(),
             token: None,
             aws_region: None,
@@ -300,6 +315,8 @@ mod tests {
             ("INPUT_ISSUE", "close"),
             ("INPUT_ROLE-TO-ASSUME", "canary-gate"),
             ("INPUT_ACCEPT", "true"),
+            ("INPUT_SPEC", "**/canary-gate.yml"),
+            ("INPUT_JOBS", "churn"),
         ]);
         assert_eq!(
             errors,
@@ -312,6 +329,7 @@ mod tests {
                 "input `max-spend-per-pull-request` is `-20 USD`; it can be an amount above 0 such as `20 USD`",
                 "input `pull-request` is `0`; it can be the number of a pull request",
                 "input `accept` is `true`; it can be `true` only with `command: drift`",
+                "input `jobs` is `churn`; it can be written only beside the path of one spec",
             ]
         );
     }

@@ -10,6 +10,7 @@ mod parts;
 mod post;
 mod post_step;
 mod publisher;
+mod specs;
 mod step_files;
 mod trigger;
 mod workspace_owner;
@@ -26,25 +27,28 @@ use crate::commands::drift;
 use crate::commands::run::{Checked, RunRequest};
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::signals::{self, Interruption};
-use crate::console::{AppError, Loudness};
+use crate::console::{AppError, Loudness, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::GateFailure;
 use crate::gate::backend;
 use crate::gate::outcome;
 use crate::github::client::{Github, Settings};
 use crate::github::environment::Environment;
+use crate::grammar::count;
 use crate::history::record::Command;
 use crate::report::{DOCUMENTS, Leftovers};
 use crate::spec::OnInconclusive;
+use crate::units::Usd;
 use crate::verdict::Verdict;
 use crate::workspace::base_policy;
 use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
-use inputs::{ActionCommand, Inputs, Upkeep};
+use inputs::{ActionCommand, Inputs, Upkeep, are_many, is_pattern};
 use post_step::Stage;
-use publisher::Publisher;
+use publisher::{PublishedSpec, Publisher};
+use specs::Specs;
 use trigger::Trigger;
 
 /// The strictness of a report that has no job.
@@ -59,7 +63,7 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     // A value that is not text is an error, not an empty value.
     let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
-    if stage == Stage::Post(None) {
+    if matches!(&stage, Stage::Post(left) if left.is_empty()) {
         return Ok(0);
     }
     let environment = Environment::read(&variable).map_err(|error| {
@@ -69,34 +73,123 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
     })?;
     workspace_owner::become_owner(Path::new("."));
     let (inputs, wrong) = Inputs::read(&variable);
-    if let Stage::Post(Some(left)) = stage {
+    if let Stage::Post(left) = stage {
         post_step::run(&environment, &left, &inputs).await;
         return Ok(0);
     }
     // First of all: the first process of a container ignores a signal that it does not listen for.
     let interruption = signals::watch()?;
     let mut publisher = Publisher::open(environment, &inputs);
-    let checked = check(
+    let mut published = Vec::new();
+    let inputs = (&inputs, &*wrong);
+    let all = each_spec(
         &mut publisher,
-        (&inputs, &wrong),
+        &mut published,
+        inputs,
         &variable,
         interruption,
         loudness,
-    )
-    .await;
-    Ok(publisher.publish(checked).await)
+    );
+    if let Some(checked) = all.await.transpose() {
+        published.push(publisher.publish(checked).await);
+    }
+    Ok(publisher.end(&published))
 }
 
-/// The story up to the report. `publisher` learns where to report as soon as that is known.
-async fn check(
+/// Checks one spec after another, and publishes what is found of each that the change touches. What is to be said beside or in place
+/// of it; `None` where one spec was to be checked, and was.
+async fn each_spec(
     publisher: &mut Publisher,
+    published: &mut Vec<PublishedSpec>,
     (inputs, wrong): (&Inputs, &[String]),
     variable: Variable<'_>,
     mut interruption: Interruption,
     loudness: Loudness,
-) -> Result<Checked, GateFailure> {
-    let prepared = prepare(publisher, inputs, wrong, variable);
-    let (project, request, github) = match interruption.unless_interrupted(prepared).await?? {
+) -> Result<Option<Checked>, GateFailure> {
+    let begun = begin(publisher, inputs, wrong);
+    let step = match interruption.unless_interrupted(begun).await?? {
+        ControlFlow::Continue(step) => step,
+        ControlFlow::Break(checked) => return Ok(Some(checked)),
+    };
+    let specs = &step.2;
+    for spec in &specs.all {
+        // The next one hears the signals of this one's time too.
+        let heard = std::mem::replace(&mut interruption, signals::watch()?);
+        let mut own = match &spec.spec {
+            Some(spec) if specs.are_many => publisher.of(&spec.to_string_lossy()),
+            _ => publisher.clone(),
+        };
+        let checked = check(&mut own, &step, (spec, inputs), variable, heard, loudness);
+        let Some(checked) = checked.await.transpose() else {
+            continue;
+        };
+        if let Ok(checked) = &checked {
+            specs.spend(checked);
+        }
+        if specs.are_many {
+            say(&format!("spec {}:", printable(&own.subject)));
+        }
+        let one = own.publish(checked).await;
+        let is_interrupted = matches!(one.code, exit::INTERRUPTED | exit::TERMINATED);
+        published.push(one);
+        publisher.is_pending |= own.is_pending;
+        publisher.stamp.commit = own.stamp.commit;
+        if is_interrupted {
+            break;
+        }
+    }
+    if !specs.are_many {
+        return Ok(None);
+    }
+    publisher.is_sum = !published.is_empty();
+    publisher
+        .comment
+        .take_if(|_| !specs.commented.contains(&publisher.subject));
+    Ok(Some(sum_of(published, specs.all.len())))
+}
+
+/// What was found of several specs as one report, in which jobs are known by their specs too.
+fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
+    let touched = count(published.len(), "spec");
+    let mut sum = nothing_run(vec![format!(
+        "{touched} of {all} looked at, the rest is as on the base."
+    )]);
+    let report = &mut sum.report;
+    for PublishedSpec {
+        subject, checked, ..
+    } in published
+    {
+        let mut found = checked.report.clone();
+        for job in &mut found.jobs {
+            job.name = format!("{subject}: {}", job.name);
+        }
+        for failure in &mut found.failures {
+            let job = failure.job.iter().map(|job| format!(": {job}"));
+            failure.job = Some(std::iter::once(subject.clone()).chain(job).collect());
+        }
+        report.verdict = report.verdict.min(found.verdict);
+        report.jobs.append(&mut found.jobs);
+        report.failures.append(&mut found.failures);
+    }
+    report.exit_code = exit::worst(&Vec::from_iter(published.iter().map(|one| one.code)));
+    sum
+}
+
+/// What all specs of a step have in common.
+struct SharedStep(Github, Trigger, Specs);
+
+/// The story of one spec up to the report; `None` where it is one of many that the change does not touch. `publisher` learns where to
+/// report as soon as that is known.
+async fn check(
+    publisher: &mut Publisher,
+    step: &SharedStep,
+    (spec, inputs): (&SpecArguments, &Inputs),
+    variable: Variable<'_>,
+    mut interruption: Interruption,
+    loudness: Loudness,
+) -> Result<Option<Checked>, GateFailure> {
+    let prepared = prepare(publisher, step, spec, inputs, variable);
+    let (project, request) = match interruption.unless_interrupted(prepared).await?? {
         ControlFlow::Continue(ready) => ready,
         ControlFlow::Break(checked) => return Ok(checked),
     };
@@ -131,19 +224,17 @@ async fn check(
     let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
     publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
-        post::track(&github, &issue, &mut checked, is_accepted).await;
+        post::track(&step.0, &issue, &mut checked, is_accepted).await;
     }
-    Ok(checked)
+    Ok(Some(checked))
 }
 
-/// Reads event, files, change and policy, everything that comes from GitHub: the project at hand and what `run` would be asked for,
-/// or the result where there is nothing to run.
-async fn prepare<'a>(
+/// Reads the event and looks for the specs, or has the result where there is nothing to look at.
+async fn begin(
     publisher: &mut Publisher,
-    inputs: &'a Inputs,
+    inputs: &Inputs,
     wrong: &[String],
-    variable: Variable<'_>,
-) -> Result<ControlFlow<Checked, (Project, RunRequest<'a>, Github)>, AppError> {
+) -> Result<ControlFlow<Checked, SharedStep>, AppError> {
     let event = trigger::read_event(&publisher.environment)?;
     let known = async {
         let github = client(&publisher.environment, inputs)?;
@@ -169,9 +260,6 @@ async fn prepare<'a>(
         let why = format!("Nothing was measured: {why}.");
         return Ok(ControlFlow::Break(nothing_run(vec![why])));
     }
-    let spec = SpecArguments {
-        spec: inputs.spec.clone(),
-    };
     let unfit = match inputs.command {
         ActionCommand::Sweep => Some((
             "a sweep uses the checked-out spec, which a pull request must not choose",
@@ -188,16 +276,50 @@ async fn prepare<'a>(
     if let Some((why, help)) = unfit.filter(|_| trigger.pull_request().is_some()) {
         return Err(AppError::usage(why).help(help).during("reading the event"));
     }
-    if inputs.command == ActionCommand::Sweep {
-        return Ok(ControlFlow::Break(sweep_all(&spec, inputs).await?));
-    }
     if trigger.is_from_fork(&publisher.environment.repository) {
         return Ok(ControlFlow::Break(from_fork(&trigger, inputs)));
     }
+    let are_many = are_many(&inputs.specs);
+    if are_many {
+        publisher.begin_sum().await;
+    }
+    let specs = Specs::find(&github, &trigger, inputs, &publisher.environment.sha).await?;
+    if let Some(one) = trigger.pull_request().filter(|_| are_many) {
+        publisher.head = Some(one.clone());
+        publisher.check_on(inputs, &trigger, &one.head.sha);
+    }
+    Ok(ControlFlow::Continue(SharedStep(github, trigger, specs)))
+}
+
+/// Reads files, change and policy of a spec, everything that comes from GitHub: the project at hand and what `run` would be asked for,
+/// or the result where there is nothing to run; `None` where the change does not touch it.
+async fn prepare<'a>(
+    publisher: &mut Publisher,
+    step: &SharedStep,
+    spec: &SpecArguments,
+    inputs: &'a Inputs,
+    variable: Variable<'_>,
+) -> Result<ControlFlow<Option<Checked>, (Project, RunRequest<'a>)>, AppError> {
+    let SharedStep(github, trigger, specs) = step;
+    publisher.comment_on(github, trigger, inputs);
+    if inputs.command == ActionCommand::Sweep {
+        return Ok(ControlFlow::Break(Some(sweep_all(spec, inputs).await?)));
+    }
+    if let Some(why) = specs.is_over(spec) {
+        return Ok(ControlFlow::Break(Some(nothing_run(vec![why]))));
+    }
+    // Its check would have the name of that of all specs, and be green before that is.
+    if specs.are_many && is_pattern(&publisher.subject) {
+        return Err(AppError::usage(
+            "the path of this spec has a letter of a pattern: `*`, `?`, `[` or `{`",
+        )
+        .help("rename the file or its folder")
+        .during("reading the spec"));
+    }
     let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
-    let loaded = match written_spec::is_there(&spec) {
-        true => Project::load_commit(&spec, &publisher.environment.sha, tree_of).await,
-        false => Err(trigger.missing_spec(&github, &spec).await),
+    let loaded = match written_spec::is_there(spec) {
+        true => Project::load_commit(spec, &publisher.environment.sha, tree_of).await,
+        false => Err(trigger.missing_spec(github, spec).await),
     };
     let commit = match &loaded {
         Ok(project) => project.checkout.as_ref().and_then(Checkout::commit),
@@ -206,37 +328,49 @@ async fn prepare<'a>(
     publisher.stamp.commit.clone_from(&commit);
     let commit = commit.as_deref();
     // A spec that cannot be read fails the check of the head too, if that is what is checked out.
-    let is_head = trigger.refuse_another_commit(&github, commit).await;
+    let is_head = trigger.refuse_another_commit(github, commit).await;
     if let Some(one) = trigger.pull_request().filter(|_| is_head.is_ok()) {
         publisher.head = Some(one.clone());
-        publisher.check_on(inputs, &trigger, &one.head.sha);
+        publisher.check_on(inputs, trigger, &one.head.sha);
     }
     let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
     is_head?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
-    let base = trigger.base(&github, commit).await?;
+    let mut places = base_policy::places(&project, spec);
+    places.extend(specs.moved_from(&project.place.file)?);
+    let base = trigger.base(github, commit).await?;
     let policy = match &base {
-        Some(base) => Some(base.policy(&github, &project, &spec).await?),
+        Some(base) => Some(base.policy(github, &project, &places).await?),
         None => None,
     };
     if let Some(path) = &inputs.template {
-        let template = Trigger::template(&github, base.as_ref(), path).await;
+        let template = Trigger::template(github, base.as_ref(), path).await;
         publisher.template = template.map_err(|error| error.during("reading the template"))?;
     }
     let change = match inputs.command {
         ActionCommand::Drift => None,
-        _ => Some(trigger.change(&github, &project, base.as_ref()).await?),
+        _ => Some(trigger.change(github, &project, base.as_ref()).await?),
     };
+    let (max_spend, of_new_jobs) = specs.left(inputs.max_spend);
+    base_policy::apply(&mut project, policy, Some(of_new_jobs))?;
+    if let Some(change) = change.as_ref().filter(|_| specs.are_many) {
+        let is_commented = specs.commented.contains(&publisher.subject);
+        if !is_commented && specs.is_untouched(&project, change)? {
+            return Ok(ControlFlow::Break(None));
+        }
+    }
     let mut notes = Vec::new();
     if let Some(Change::Everything { why }) = &change {
         notes.push(format!("every job counts as changed: {why}"));
     }
     let base = match base {
-        Some(base) => base.commit(&github, &project, &spec, &mut notes).await?,
+        Some(base) => {
+            let commit = base.commit(github, &project, &places, &mut notes);
+            commit.await?
+        }
         None => None,
     };
-    base_policy::apply(&mut project, policy, inputs.max_spend)?;
     let strictness = Strictness {
         strict: inputs.strict.unwrap_or(project.spec.strict),
         on_inconclusive: inputs
@@ -270,13 +404,13 @@ async fn prepare<'a>(
             true => Reuse::Never,
             false => request.reuse,
         },
-        max_spend: inputs.max_spend,
+        max_spend,
         max_spend_per_pull_request: inputs.max_spend_per_pull_request,
         base,
         notes,
         ..request
     };
-    Ok(ControlFlow::Continue((project, request, github)))
+    Ok(ControlFlow::Continue((project, request)))
 }
 
 /// The client of the repository's API.
@@ -332,6 +466,7 @@ fn nothing_run(why: Vec<String>) -> Checked {
         project: None,
         error: None,
         left: Leftovers::Nothing,
+        committed: Usd::default(),
     }
 }
 

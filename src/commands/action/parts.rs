@@ -200,7 +200,7 @@ fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
 }
 
 /// The deepest folder that all matches of a pattern lie in.
-fn start_of(pattern: &str) -> PathBuf {
+pub(super) fn start_of(pattern: &str) -> PathBuf {
     let literal = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
     let folder = pattern[..literal].rsplit_once('/');
     PathBuf::from(folder.map_or("", |(folder, _)| folder))

@@ -25,17 +25,18 @@ use crate::workspace::project::Project;
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";
 
-/// Names in GITHUB_STATE: the step has begun at all, what it saved before its first canary, that nothing of it runs any more, and
-/// that its comment is finished.
-pub(super) const OPENED: &str = "opened";
+/// The name in GITHUB_STATE of what is left to be done; of several values the last counts.
 pub(super) const BEGUN: &str = "begun";
-pub(super) const SWEPT: &str = "swept";
-pub(super) const POSTED: &str = "posted";
-pub(super) const CHECKED: &str = "checked";
 
-/// What the main step saves before its first canary: whose jobs to stop, where they wrote, which comment to finish.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What the main step saves of a spec before its first canary, until it is done: whose jobs to stop, where they wrote, which comment
+/// to finish.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct BegunStep {
+    /// As the comment is known by.
+    pub(super) subject: String,
+    /// Whether nothing of it runs any more.
+    pub(super) is_swept: bool,
     /// The jobs that it checks; empty for all.
     pub(super) jobs: Vec<String>,
     /// Relative to the workspace.
@@ -53,59 +54,51 @@ pub(super) struct BegunStep {
 #[derive(Debug, PartialEq)]
 pub(super) enum Stage {
     Main,
-    /// What is left to be cleaned up; `None` if the main step ended before its first canary: it left nothing.
-    Post(Option<Box<LeftStep>>),
+    /// What is left to be cleaned up; empty if the main step was done, or ended before its first canary.
+    Post(Vec<BegunStep>),
 }
 
-/// What a main step left to be cleaned up.
-#[derive(Debug, PartialEq)]
-pub(super) struct LeftStep {
-    begun: BegunStep,
-    is_swept: bool,
+impl BegunStep {
+    /// Whether the post step has nothing to do for it.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_swept && self.comment.is_none() && self.check.is_none()
+    }
 }
 
 impl Stage {
     /// The stage, by the program's name and the main step's state.
     pub(super) fn of(program: Option<&OsStr>, variable: &dyn Fn(&str) -> Option<String>) -> Self {
-        let state = |name: &str| {
-            let value = variable(&format!("STATE_{name}"));
-            value.filter(|value| !value.is_empty())
-        };
+        let begun = variable(&format!("STATE_{BEGUN}")).filter(|value| !value.is_empty());
         let name = program.map(Path::new).and_then(Path::file_name);
         let is_named = name.is_some_and(|name| name == ENTRY_POINT);
-        match state(BEGUN).and_then(|begun| serde_json::from_str::<BegunStep>(&begun).ok()) {
-            Some(begun) => Self::Post(Some(Box::new(LeftStep {
-                begun: BegunStep {
-                    comment: begun.comment.filter(|_| state(POSTED).is_none()),
-                    check: begun.check.filter(|_| state(CHECKED).is_none()),
-                    ..begun
-                },
-                is_swept: state(SWEPT).is_some(),
-            }))),
-            None if is_named || state(OPENED).is_some() => Self::Post(None),
+        match begun {
+            Some(begun) => Self::Post(serde_json::from_str(&begun).unwrap_or_default()),
+            None if is_named => Self::Post(Vec::new()),
             None => Self::Main,
         }
     }
 }
 
 /// Cleans up after the main step. A post step never fails the job.
-pub(super) async fn run(environment: &Environment, left: &LeftStep, inputs: &Inputs) {
+pub(super) async fn run(environment: &Environment, left: &[BegunStep], inputs: &Inputs) {
     // Names of jobs and texts of AWS and GitHub must not be commands to the runner.
     let [begin, end] = commands::stop_commands(files::random());
     say(&begin);
-    let leftovers = match left.is_swept {
-        true => Leftovers::Nothing,
-        false => {
-            say("the step was killed; stopping what it left");
-            let swept = sweep(environment, &left.begun, inputs).await;
-            swept.unwrap_or_else(|error| {
-                say(error.render(false).trim_end());
-                Leftovers::Unknown
-            })
+    for begun in left {
+        let leftovers = match begun.is_swept {
+            true => Leftovers::Nothing,
+            false => {
+                say("the step was killed; stopping what it left");
+                let swept = sweep(environment, begun, inputs).await;
+                swept.unwrap_or_else(|error| {
+                    say(error.render(false).trim_end());
+                    Leftovers::Unknown
+                })
+            }
+        };
+        if let Err(error) = finish(environment, begun, leftovers, inputs).await {
+            say(error.render(false).trim_end());
         }
-    };
-    if let Err(error) = finish(environment, &left.begun, leftovers, inputs).await {
-        say(error.render(false).trim_end());
     }
     say(&end);
 }
@@ -162,7 +155,7 @@ async fn finish(
         how: how.to_owned(),
         leftovers,
         stamp: ReportStamp {
-            subject: begun.comment.as_ref().map(|one| one.subject.clone()),
+            subject: Some(begun.subject.clone()),
             run_url: Some(environment.run_url()),
             ..ReportStamp::default()
         },
@@ -193,10 +186,11 @@ mod tests {
     use crate::github::posts::PostPlace;
     use crate::github::publication::OlderComments;
 
-    /// Whether nothing of it runs any more, and whether its last word reached the comment, are said one by one.
     #[test]
     fn which_step_it_is_follows_from_its_name_and_what_the_step_itself_wrote() {
-        let begun = || BegunStep {
+        let begun = BegunStep {
+            subject: "canary-gate.yml".to_owned(),
+            is_swept: false,
             jobs: vec!["churn".to_owned()],
             spec: "canary-gate.yml".into(),
             region: None,
@@ -214,42 +208,16 @@ mod tests {
                 page: "https://github.com/example/models/actions/runs/4821/attempts/1".to_owned(),
             }),
         };
-        let json = serde_json::to_string(&begun()).unwrap();
-        let left = |is_swept, is_posted, is_checked| {
-            let mut begun = begun();
-            begun.comment.take_if(|_| is_posted);
-            begun.check.take_if(|_| is_checked);
-            Stage::Post(Some(Box::new(LeftStep { begun, is_swept })))
-        };
+        let json = serde_json::to_string(&[&begun]).unwrap();
         for (program, state, stage) in [
-            ("/canary-gate", &[][..], Stage::Main),
-            ("/canary-gate-post", &[], Stage::Post(None)),
-            ("/canary-gate", &[(OPENED, "true")], Stage::Post(None)),
-            (
-                "/canary-gate",
-                &[(BEGUN, &*json)],
-                left(false, false, false),
-            ),
-            (
-                "/canary-gate",
-                &[(BEGUN, &*json), (SWEPT, "true")],
-                left(true, false, false),
-            ),
-            (
-                "/canary-gate",
-                &[(BEGUN, &*json), (POSTED, "true")],
-                left(false, true, false),
-            ),
-            (
-                "/canary-gate",
-                &[(BEGUN, &*json), (CHECKED, "true")],
-                left(false, false, true),
-            ),
+            ("/canary-gate", None, Stage::Main),
+            ("/canary-gate-post", None, Stage::Post(Vec::new())),
+            ("/canary-gate", Some("[]"), Stage::Post(Vec::new())),
+            ("/canary-gate", Some(&*json), Stage::Post(vec![begun])),
         ] {
             let found = Stage::of(Some(OsStr::new(program)), &|name| {
-                let mut known = state.iter();
-                let found = known.find(|(known, _)| format!("STATE_{known}") == name);
-                found.map(|(_, value)| (*value).to_owned())
+                let known = state.filter(|_| name == "STATE_begun");
+                known.map(str::to_owned)
             });
             assert_eq!(found, stage, "{program} {state:?}");
         }

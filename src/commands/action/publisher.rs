@@ -1,5 +1,8 @@
 //! Where the action publishes what it found: the comment, the step summary, outputs, annotations, the log. Post first, then fail.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use crate::change::AffectedJob;
 use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, files, printable, say};
@@ -40,13 +43,16 @@ const RUNNING: &str = "canaries are running";
 /// As wide as a log is read.
 const LOG_WIDTH: u16 = 120;
 
-/// What is known of where to publish.
+/// What is known of where to publish what is found of a spec, or of several together.
+#[derive(Clone)]
 pub(super) struct Publisher {
     pub(super) environment: Environment,
     /// Which uncertain outcomes fail the check, as far as that is known.
     pub(super) strictness: Strictness,
     /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
     pub(super) is_pending: bool,
+    /// Whether what it publishes was published of each spec by itself.
+    pub(super) is_sum: bool,
     /// What asks GitHub, once it is known where to.
     pub(super) github: Option<Github>,
     /// The pull request whose head is checked out, once that is known.
@@ -55,7 +61,7 @@ pub(super) struct Publisher {
     pub(super) template: Option<Template>,
     /// What is said of the run above and below the report.
     pub(super) stamp: ReportStamp,
-    /// The spec's path from the workspace.
+    /// The spec's path from the workspace; of several specs the input.
     spec: String,
     /// The name by which a comment and an issue are found again. Steps that share a spec and look at some of its jobs each have their own.
     pub(super) subject: String,
@@ -68,16 +74,30 @@ pub(super) struct Publisher {
     unposted: Vec<Annotation>,
     /// The line up to which nothing that is printed is a workflow command.
     end_of_log: String,
+    /// What the post step has to do, of all specs.
+    left: Rc<RefCell<Vec<BegunStep>>>,
+}
+
+/// What was published of a spec.
+pub(super) struct PublishedSpec {
+    pub(super) subject: String,
+    pub(super) checked: Checked,
+    pub(super) code: u8,
+    /// The cost of canaries that are not in the report.
+    spent: Option<Usd>,
+    /// The comment's.
+    url: Option<String>,
+    annotations: Vec<Annotation>,
 }
 
 impl Publisher {
     /// From here on the log is only a log: what a canary prints is no command.
     pub(super) fn open(environment: Environment, inputs: &Inputs) -> Self {
-        let named = inputs.spec.as_ref().map(|spec| spec.to_string_lossy());
+        let named = Some(inputs.specs.join(", ")).filter(|named| !named.is_empty());
         let spec = written_spec::named_or_found(named.as_deref());
         let [begin, end_of_log] = commands::stop_commands(files::random());
         say(&begin);
-        step_files::write_state(&environment, post_step::OPENED, "true");
+        step_files::write_state(&environment, post_step::BEGUN, "[]");
         let named = |joint: &str, between: &str| match &inputs.jobs[..] {
             [] => spec.clone(),
             jobs => format!("{spec}{joint}{}", jobs.join(between)),
@@ -94,6 +114,7 @@ impl Publisher {
                 ..super::NOTHING_JUDGED
             },
             is_pending: false,
+            is_sum: false,
             github: None,
             head: None,
             template: None,
@@ -104,7 +125,50 @@ impl Publisher {
             check: None,
             unposted: Vec::new(),
             end_of_log,
+            left: Rc::default(),
         }
+    }
+
+    /// The publisher of one of several specs.
+    pub(super) fn of(&self, spec: &str) -> Self {
+        let mut one = self.clone();
+        one.stamp.subject = Some(spec.to_owned());
+        (one.spec, one.subject) = (spec.to_owned(), spec.to_owned());
+        (one.comment, one.check, one.unposted) = (None, None, Vec::new());
+        one
+    }
+
+    /// Begins the check of several specs together.
+    pub(super) async fn begin_sum(&mut self) {
+        self.leave(BegunStep {
+            is_swept: true,
+            ..BegunStep::default()
+        });
+        let text = "Each spec that the change touches has a check of its own.";
+        let state = CheckState::Running;
+        self.write_check(state, (RUNNING, text), &[]).await;
+    }
+
+    /// Says to the post step what it will have to do for this subject.
+    fn leave(&self, begun: BegunStep) {
+        self.left.borrow_mut().push(BegunStep {
+            subject: self.subject.clone(),
+            check: self.check.clone(),
+            ..begun
+        });
+        self.done(|_| {});
+    }
+
+    /// Says to the post step what it need not do any more for this subject.
+    fn done(&self, what: impl FnOnce(&mut BegunStep)) {
+        let mut left = self.left.borrow_mut();
+        let Some(own) = left.iter_mut().find(|one| one.subject == self.subject) else {
+            return;
+        };
+        what(own);
+        left.retain(|one| !one.is_done());
+        let left = serde_json::to_string(&*left).unwrap_or_default();
+        step_files::write_state(&self.environment, post_step::BEGUN, &left);
     }
 
     /// The comment goes to the pull request, if there is one and it is wanted.
@@ -133,7 +197,7 @@ impl Publisher {
 
     /// The check goes to this commit, if one is wanted.
     pub(super) fn check_on(&mut self, inputs: &Inputs, trigger: &Trigger, sha: &str) {
-        let is_only = inputs.spec.is_none() && inputs.jobs.is_empty();
+        let is_only = inputs.specs.is_empty() && inputs.jobs.is_empty();
         let subject = &self.subject;
         let (kind, name) = match (&inputs.commit_status, inputs.check_run) {
             (Some(name), _) if is_only => (HeadCheckKind::Status, name.clone()),
@@ -186,7 +250,7 @@ impl Publisher {
         if is_forbidden {
             self.check = None;
             // Nor can the post step write it.
-            step_files::write_state(&self.environment, post_step::CHECKED, "true");
+            self.done(|left| left.check = None);
         }
         false
     }
@@ -231,16 +295,14 @@ impl Publisher {
             let output = one.job.training.sagemaker.output.clone()?;
             Some((one.job.name.clone(), output))
         });
-        let begun = BegunStep {
+        self.leave(BegunStep {
             jobs: jobs.collect(),
             spec: self.spec.clone().into(),
             region: project.region(),
             outputs: outputs.collect(),
             comment: self.comment.clone(),
-            check: self.check.clone(),
-        };
-        let begun = serde_json::to_string(&begun).unwrap_or_default();
-        step_files::write_state(&self.environment, post_step::BEGUN, &begun);
+            ..BegunStep::default()
+        });
         let body = report::in_progress(&InProgress {
             jobs: affected
                 .iter()
@@ -266,12 +328,14 @@ impl Publisher {
         }
     }
 
-    /// Publishes what was found in every place, and returns the exit code. The summary comes first, since posting may take
-    /// long; the comment is posted before the check fails.
-    pub(super) async fn publish(mut self, mut checked: Result<Checked, GateFailure>) -> u8 {
+    /// Publishes what was found in every place. The summary comes first, since posting may take long.
+    pub(super) async fn publish(
+        &mut self,
+        mut checked: Result<Checked, GateFailure>,
+    ) -> PublishedSpec {
         let shown = match &mut checked {
-            Ok(checked) => self.accept_overrun(checked).await,
-            Err(_) => None,
+            Ok(checked) if !self.is_sum => self.accept_overrun(checked).await,
+            _ => None,
         };
         let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
@@ -282,11 +346,15 @@ impl Publisher {
             report.commit.clone_from(&self.stamp.commit);
         }
         let texts = self.texts(&checked, spent, shown);
-        step_files::write_summary(&self.environment, &texts.summary);
+        if !self.is_sum {
+            step_files::write_summary(&self.environment, &texts.summary);
+        }
         let url = self.post(&texts).await;
         let (report, project) = (&checked.report, checked.project.as_ref());
         let error = checked.error.as_ref();
-        let mut annotations = annotations::of(report, project, error);
+        // What is found of a spec stands at its lines.
+        let found = (!self.is_sum).then(|| annotations::of(report, project, error));
+        let mut annotations = found.unwrap_or_default();
         let state = match texts.code {
             0 if self.is_pending => CheckState::Running,
             0 => CheckState::Success,
@@ -301,21 +369,20 @@ impl Publisher {
             .write_check(state, (&title, &texts.page), &annotations)
             .await
         {
-            step_files::write_state(&self.environment, post_step::CHECKED, "true");
+            self.done(|left| left.check = None);
             // At their lines they stand once.
             let is_there = |check: &HeadCheck| check.kind == HeadCheckKind::CheckRun;
             if self.check.as_ref().is_some_and(is_there) {
                 annotations.iter_mut().for_each(|one| one.place = None);
             }
         }
-        let kept = step_files::keep_report(report, project)
-            .map_err(|error| say(error.render(false).trim_end()));
-        let found = (report, texts.code, spent);
-        step_files::write_outputs(&self.environment, found, kept.ok().unzip(), url);
         let style = terminal::TerminalStyle {
             colours: false,
             width: Some(LOG_WIDTH),
-            depth: terminal::ReportDepth::Whole,
+            depth: match self.is_sum {
+                true => terminal::ReportDepth::Brief,
+                false => terminal::ReportDepth::Whole,
+            },
         };
         say(terminal::render(report, style).trim_end());
         // The report lists a spec's problems; the log shows them in their lines.
@@ -323,14 +390,42 @@ impl Publisher {
             say(error.render(false).trim_end());
         }
         if checked.left == Leftovers::Nothing {
-            step_files::write_state(&self.environment, post_step::SWEPT, "true");
+            self.done(|left| left.is_swept = true);
         }
-        say(&self.end_of_log);
         annotations.append(&mut self.unposted);
-        for annotation in &annotations {
+        PublishedSpec {
+            subject: self.subject.clone(),
+            checked,
+            code: texts.code,
+            spent,
+            url,
+            annotations,
+        }
+    }
+
+    /// Ends the step by what was published last, which is of all specs: its files and outputs, and the annotations of each. The
+    /// exit code.
+    pub(super) fn end(&self, published: &[PublishedSpec]) -> u8 {
+        let Some(last) = published.last() else {
+            return exit::TOOL_FAILED;
+        };
+        let report = &last.checked.report;
+        let kept = step_files::keep_report(report, last.checked.project.as_ref())
+            .map_err(|error| say(error.render(false).trim_end()));
+        let spent = published.iter().filter_map(|one| one.spent);
+        let spent = spent.reduce(|sum, spent| sum + spent);
+        let urls: Vec<&str> = published
+            .iter()
+            .filter_map(|one| one.url.as_deref())
+            .collect();
+        let url = (!urls.is_empty()).then(|| urls.join("\n"));
+        let found = (report, last.code, spent);
+        step_files::write_outputs(&self.environment, found, kept.ok().unzip(), url);
+        say(&self.end_of_log);
+        for annotation in published.iter().flat_map(|one| &one.annotations) {
             say(&annotation.command());
         }
-        texts.code
+        last.code
     }
 
     /// The texts of what was found; the comment begins with what it is to remember of an overrun.
@@ -416,7 +511,7 @@ impl Publisher {
                         "no comment is written: no job is affected, and there is none to bring up to date",
                     );
                 }
-                step_files::write_state(&self.environment, post_step::POSTED, "true");
+                self.done(|left| left.comment = None);
                 return posted.url;
             }
             Err(error) if error.kind == GithubErrorKind::Forbidden && self.only_reads => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::change::Change;
 use crate::cli::SpecArguments;
-use crate::code::Tree;
+use crate::code::{Tree, blob_id};
 use crate::console::{AppError, files, printable, say};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
@@ -37,7 +37,7 @@ pub(super) struct ChangeBase {
     tip: String,
     branch: String,
     /// Where the change left the branch. Unlike the tip it does not move.
-    left: String,
+    pub(super) left: String,
     /// The commit that is checked, whatever was pushed meanwhile.
     commit: String,
 }
@@ -64,6 +64,11 @@ pub(super) fn read_event(environment: &Environment) -> Result<GithubEvent, AppEr
             .caused_by(error)
             .during(phase)
     })
+}
+
+pub(super) fn no_checkout() -> AppError {
+    AppError::usage("nothing is checked out: the workspace has neither a spec nor `.git`")
+        .help("run actions/checkout in a step before this one")
 }
 
 impl Trigger {
@@ -149,10 +154,7 @@ impl Trigger {
     /// Why the workspace has no spec: nothing is checked out, or the pull request deletes it.
     pub(super) async fn missing_spec(&self, github: &Github, spec: &SpecArguments) -> AppError {
         if !Path::new(".git").exists() {
-            return AppError::usage(
-                "nothing is checked out: the workspace has neither a spec nor `.git`",
-            )
-            .help("run actions/checkout in a step before this one");
+            return no_checkout();
         }
         let places = written_spec::places(spec);
         if let Some(PullRequest { base, .. }) = self.pull_request() {
@@ -262,7 +264,7 @@ impl Trigger {
 }
 
 impl ChangeBase {
-    /// The base that policy comes from.
+    /// The base that policy comes from; its spec is at the first of these places where there is one.
     ///
     /// # Errors
     ///
@@ -271,10 +273,9 @@ impl ChangeBase {
         &self,
         github: &Github,
         project: &Project,
-        spec: &SpecArguments,
+        places: &[String],
     ) -> Result<Base, AppError> {
         let read = async {
-            let places = base_policy::places(project, spec);
             let root = &project.root;
             let files = base_files(github, root, places, &self.tip).await?;
             let prices = base_policy::price_place(&files);
@@ -282,7 +283,7 @@ impl ChangeBase {
                 name: self.name.clone(),
                 sha: self.tip.clone(),
                 files,
-                prices: base_files(github, root, prices, &self.tip).await?,
+                prices: base_files(github, root, &prices, &self.tip).await?,
                 tree: match project.traits().replays {
                     true => Some(github.tree(&self.tip).await?),
                     false => None,
@@ -298,11 +299,10 @@ impl ChangeBase {
         self,
         github: &Github,
         project: &Project,
-        spec: &SpecArguments,
+        places: &[String],
         notes: &mut Vec<String>,
     ) -> Result<Option<BaseCommit>, AppError> {
         let Self { branch, left, .. } = self;
-        let places = base_policy::places(project, spec);
         let files = match base_files(github, &project.root, places, &left).await {
             Ok(files) => files,
             Err(error) if error.kind == GithubErrorKind::NotFound => {
@@ -339,19 +339,27 @@ fn if_gone(error: GithubError, base: &str, sha: &str) -> AppError {
 async fn base_files(
     github: &Github,
     root: &Path,
-    places: Vec<String>,
+    places: &[String],
     sha: &str,
 ) -> Result<Vec<BaseFile>, GithubError> {
     let mut files = Vec::new();
     for place in places {
-        if let Ok(here) = written_spec::read_limited(&root.join(&place)) {
-            github.learn(sha, here).await;
-        }
-        let bytes = match github.file_at(&place, sha, MAX_SPEC_BYTES).await {
+        let tree = github.tree(sha).await?;
+        let file = tree
+            .get(Path::new(place))
+            .filter(|file| file.kind.is_file());
+        let is_same = |here: &Vec<u8>| file.is_some_and(|file| blob_id(sha, here) == file.blob);
+        let here = written_spec::read_limited(&root.join(place)).ok();
+        let read = match here.filter(is_same) {
+            Some(here) => Ok(Some(here)),
+            None => github.file_at(place, sha, MAX_SPEC_BYTES).await,
+        };
+        let bytes = match read {
             Ok(bytes) => bytes.map(Ok),
             Err(error) if error.kind == GithubErrorKind::Unreadable => Some(Err(error.to_string())),
             Err(error) => return Err(error),
         };
+        let place = place.clone();
         files.push(BaseFile { place, bytes });
     }
     Ok(files)

@@ -209,4 +209,4 @@ fn on_github() -> (Project, Option<FakeAws>) {
     (Project::empty(), None)
 }
 
-super::files!(on_github; "action/" accept_label, check_run, drift, events, forks, pull_request, trouble);
+super::files!(on_github; "action/" accept_label, check_run, drift, events, forks, many_specs, pull_request, trouble);
