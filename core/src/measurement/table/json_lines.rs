@@ -48,12 +48,31 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
         }
     }
     notes.extend(keep_each_once(&mut measurements));
+    keep_what_is_shown(&mut measurements);
     let table = MeasurementTable {
         measurements,
         notes,
         about_jobs: None,
     };
     table.unless(problems)
+}
+
+/// A failure was passed over only where the lines show it: on the smallest size alone, with a larger one that completed.
+fn keep_what_is_shown(measurements: &mut [Measurement]) {
+    let is_shown = |run: &Measurement| {
+        let is_beside = |other: &&Measurement| other.job == run.job && other.is_on(&run.instance);
+        let mut others = measurements.iter().filter(is_beside);
+        let is_larger = |other: &Measurement| other.fraction > run.fraction;
+        let is_like = |other: &Measurement| other.fraction == run.fraction && other.passed_over;
+        let stands = |other: &Measurement| is_larger(other) || is_like(other);
+        run.passed_over
+            && others.clone().all(stands)
+            && others.any(|other| is_larger(other) && other.is_completed())
+    };
+    let shown: Vec<bool> = measurements.iter().map(is_shown).collect();
+    for (run, is_shown) in measurements.iter_mut().zip(shown) {
+        run.passed_over = is_shown;
+    }
 }
 
 /// Keeps the later of two lines about the same training job, as a gate writes that was killed and restarted. Returns a note
