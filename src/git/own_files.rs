@@ -7,18 +7,34 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-const LIST: &str = ".git/canary-gate-outputs";
+const LIST: &str = "canary-gate-outputs";
 /// A longer one is somebody else's.
 const LARGEST: u64 = 1 << 20;
 
 /// The list of the checkout at `root`; `None` where it has none.
 pub(super) fn list(root: &Path) -> Option<PathBuf> {
-    let list = root.join(LIST);
+    let list = git_folder(root).ok()?.join(LIST);
     let metadata = list.symlink_metadata().ok()?;
     metadata.is_file().then_some(list)
 }
 
-/// Adds a file that was written. A checkout that keeps its git folder elsewhere has no list: there such a file counts as any other.
+/// Git's folder of the checkout at `root`: of a worktree, or a submodule, the one that its file `.git` names.
+fn git_folder(root: &Path) -> io::Result<PathBuf> {
+    let git = root.join(".git");
+    if git.symlink_metadata()?.is_dir() {
+        return Ok(git);
+    }
+    let mut text = String::new();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .open(git)?;
+    file.take(LARGEST).read_to_string(&mut text)?;
+    let named = text.trim_end().strip_prefix("gitdir: ");
+    Ok(root.join(named.ok_or(io::ErrorKind::InvalidData)?))
+}
+
+/// Adds a file that was written.
 pub(crate) fn remember(root: &Path, file: &Path) {
     // The file itself is written: that it is not remembered costs a canary at worst.
     if let Err(error) = add(root, file) {
@@ -49,15 +65,12 @@ fn add(root: &Path, file: &Path) -> io::Result<()> {
     let Some(pattern) = within.and_then(|within| pattern(within.to_str()?)) else {
         return Ok(());
     };
-    if !root.join(".git").symlink_metadata()?.is_dir() {
-        return Ok(());
-    }
     let mut list = OpenOptions::new()
         .read(true)
         .append(true)
         .create(true)
         .custom_flags(nix::libc::O_NOFOLLOW)
-        .open(root.join(LIST))?;
+        .open(git_folder(root)?.join(LIST))?;
     let mut known = String::new();
     (&mut list).take(LARGEST).read_to_string(&mut known)?;
     match known.lines().any(|line| line == pattern) {
