@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::code::{BlobHash, CodeFile, PathKind};
 use crate::outside_error::OutsideError;
@@ -16,7 +16,6 @@ use super::project_paths::{PathHelp, ProjectPaths};
 pub(super) struct Source {
     /// All links resolved.
     pub(super) folder: PathBuf,
-    /// In order of their names.
     pub(super) files: Vec<SourceFile>,
 }
 
@@ -82,24 +81,42 @@ impl SourceFile {
 /// canary a full run.
 pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> {
     let field = format!("jobs.{}.training.source_dir", job.name);
+    let place = |field: &str, written: &str| {
+        let help = PathHelp {
+            what: "",
+            missing: "correct the path; it is relative to the spec's folder",
+            outside: "keep the source inside the checkout",
+            private: "name the folder that holds the script",
+        };
+        let resolved = paths.resolve(written);
+        resolved.map_err(|problem| problem.refused(field, written, &help))
+    };
     let folder = match &job.training.source_dir {
         None => paths.spec_folder.clone(),
-        Some(written) => {
-            let help = PathHelp {
-                what: "",
-                missing: "correct the path; it is relative to the spec's folder",
-                outside: "keep the source inside the checkout",
-                private: "name the folder that holds the script",
-            };
-            let resolved = paths.resolve(written);
-            resolved.map_err(|problem| problem.refused(&field, written, &help))?
-        }
+        Some(written) => place(&field, written)?,
     };
     if !folder.is_dir() {
         return Err(OutsideError::new(
             format!("{field}: {} is not a folder", folder.display()),
             "name the folder that holds the script",
         ));
+    }
+    // Where each lies in the checkout, and its name in the source.
+    let mut roots = vec![(folder.clone(), PathBuf::new())];
+    let beside = format!("jobs.{}.training.dependencies", job.name);
+    for written in &job.training.dependencies {
+        let real = place(&beside, written)?;
+        let name = PathBuf::from(Path::new(written).file_name().unwrap_or_default());
+        let is_there = folder.join(&name).symlink_metadata().is_ok();
+        if is_there || roots.iter().any(|(_, taken)| *taken == name) {
+            return Err(OutsideError::new(
+                format!(
+                    "{beside}: `{written}` would lie beside the source under a name that is taken"
+                ),
+                "rename it, or remove it where the source holds it already",
+            ));
+        }
+        roots.push((real, name));
     }
     let data: Vec<PathBuf> = job
         .training
@@ -111,7 +128,14 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
         .collect();
     let mut files: Vec<SourceFile> = Vec::new();
     let code = paths.code.get(&job.name);
-    let within = folder.strip_prefix(&paths.checkout).unwrap_or(&folder);
+    let names = |path: &Path| -> Vec<PathBuf> {
+        let below = |(root, name): &(PathBuf, PathBuf)| {
+            let inside = path.strip_prefix(root).ok()?;
+            // Of a file nothing is inside, and joined with nothing its name would end with `/`.
+            Some(name.join(inside).components().collect())
+        };
+        roots.iter().filter_map(below).collect()
+    };
     let mut links = Vec::new();
     for file in code.map_or(&[][..], |code| code.files()) {
         let CodeFile {
@@ -121,11 +145,9 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
             blob,
         } = file;
         let (as_found, real) = (paths.checkout.join(path), paths.checkout.join(real));
-        let Ok(name) = path.strip_prefix(within) else {
-            continue;
-        };
+        let names = names(&as_found);
         let is_data = |path: &PathBuf| data.iter().any(|data| path.starts_with(data));
-        if is_data(&as_found) || paths.is_private(&as_found) {
+        if names.is_empty() || is_data(&as_found) || paths.is_private(&as_found) {
             continue;
         }
         match kind {
@@ -133,21 +155,24 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
             PathKind::Submodule => {}
             // A link is as private as what it leads to.
             _ if is_data(&real) || paths.is_private(&real) => {}
-            PathKind::File | PathKind::Executable => files.push(SourceFile {
-                name: name.to_owned(),
-                path: real,
-                is_executable: *kind == PathKind::Executable,
-                blob: blob.clone(),
-            }),
+            PathKind::File | PathKind::Executable => {
+                files.extend(names.into_iter().map(|name| SourceFile {
+                    name,
+                    path: real.clone(),
+                    is_executable: *kind == PathKind::Executable,
+                    blob: blob.clone(),
+                }));
+            }
         }
     }
     for link in links {
         let closed = link.canonicalize().map(|real| paths.check(&real));
-        let name = link.strip_prefix(&folder).unwrap_or(&link);
+        let is_followed =
+            |file: &SourceFile| names(&link).iter().any(|name| file.name.starts_with(name));
         let leads = match closed {
             Err(error) => format!("a link that leads nowhere ({error})"),
             Ok(Err(closed)) => closed.link().to_owned(),
-            Ok(Ok(())) if files.iter().any(|file| file.name.starts_with(name)) => continue,
+            Ok(Ok(())) if files.iter().any(is_followed) => continue,
             Ok(Ok(())) => "a link to nothing that git knows".to_owned(),
         };
         tracing::warn!(
@@ -155,11 +180,14 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
             link.display()
         );
     }
-    if files.is_empty() {
+    let has_files = |name: &PathBuf| files.iter().any(|file| file.name.starts_with(name));
+    if let Some((empty, name)) = roots.iter().find(|(_, name)| !has_files(name)) {
+        let is_source = name.as_os_str().is_empty();
         return Err(OutsideError::new(
             format!(
-                "{field}: {} holds no source files that count for the job",
-                folder.display()
+                "{}: {} holds no source files that count for the job",
+                if is_source { &field } else { &beside },
+                empty.display()
             ),
             "track its files with git, or name another folder; files that git ignores, that `paths` leaves out, and data of channels are not copied",
         ));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::canary::{Key, code_key};
-use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, without_dots};
+use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, from_root};
 use crate::console::AppError;
 use crate::git::GitCheckout;
 use crate::spec::{BackendKind, Job};
@@ -118,10 +118,7 @@ impl Project {
 
     /// The places of a job's channels in the checkout, by their text, but for one that is its source itself.
     fn data_of(&self, job: &Job) -> Vec<PathBuf> {
-        let place = |written: &str| match written.strip_prefix('/') {
-            Some(rooted) => without_dots(Path::new(rooted)),
-            None => without_dots(&Path::new(&self.place.folder).join(written)),
-        };
+        let place = |written: &str| from_root(&self.place.folder, written);
         let source = place(job.training.source_dir.as_deref().unwrap_or("."));
         let channels = job.training.channels.iter();
         let data = channels.map(|channel| place(&channel.uri));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::globs::PathGlobs;
-use super::tree::{End, PathKind, Tree, TreeFile, bytes, without_dots};
+use super::tree::{End, PathKind, Tree, TreeFile, bytes, from_root};
 use crate::spec::Job;
 
 /// Links can multiply the files of a tree.
@@ -14,9 +14,9 @@ const MOST_FILES: usize = 2_000_000;
 pub struct CodeSelection {
     /// The `paths` of every spec that speaks of the job.
     globs: Vec<PathGlobs>,
-    /// The folder that the job's code is copied or packed from, from the root.
-    folder: PathBuf,
-    /// Whether the spec names it as the job's source: then all of it counts that no `!` leaves out.
+    /// From the root: the folder that the job's code is copied or packed from, then what is laid beside it.
+    folders: Vec<PathBuf>,
+    /// Whether the spec names the first, too: all of what it names counts that no `!` leaves out.
     is_source: bool,
     /// The spec's file, from the root, which is never code: what of it changes a canary is in the code key by itself.
     spec: PathBuf,
@@ -56,19 +56,23 @@ impl CodeSelection {
     pub fn of(job: &Job, spec: &str, place: &str, base: Option<(&Job, &str)>) -> Self {
         let all = std::iter::once((job, place)).chain(base);
         let source = job.training.source_dir.as_deref();
-        let written = match (source, source.and_then(|written| written.strip_prefix('/'))) {
-            (None, _) => PathBuf::from(place),
-            (_, Some(rooted)) => PathBuf::from(rooted.trim_start_matches('/')),
-            (Some(written), None) => Path::new(place).join(written),
-        };
+        let beside = job.training.dependencies.iter().map(String::as_str);
         Self {
             globs: all
                 .map(|(job, place)| PathGlobs::new(&job.paths, place))
                 .collect(),
-            folder: without_dots(&written),
+            folders: std::iter::once(source.unwrap_or(""))
+                .chain(beside)
+                .map(|written| from_root(place, written))
+                .collect(),
             is_source: source.is_some(),
             spec: PathBuf::from(spec),
         }
+    }
+
+    /// What the spec names.
+    fn named(&self) -> &[PathBuf] {
+        &self.folders[usize::from(!self.is_source)..]
     }
 
     /// Whether a path counts; `in_one` where it lies in a link or a submodule that counts itself.
@@ -86,14 +90,14 @@ impl CodeSelection {
                 None => is_left_out = false,
             }
         }
-        let is_own = in_one || self.is_source && path.starts_with(&self.folder);
+        let is_own = in_one || self.named().iter().any(|named| path.starts_with(named));
         is_own && !is_left_out
     }
 
     /// Whether something may count that lies in the link or submodule `path`.
     fn may_take_in(&self, path: &Path) -> bool {
         self.takes(&path.join("\u{1}"), self.takes(path, false))
-            || self.is_source && self.folder.starts_with(path)
+            || self.named().iter().any(|named| named.starts_with(path))
             || self.globs.iter().any(|globs| globs.may_match_in(path))
     }
 }
@@ -109,10 +113,12 @@ impl CodeTree {
             followed: Vec::new(),
         };
         let mut passed = Vec::new();
-        match tree.follow(&code.selection.folder, &mut passed) {
-            End::Within(folder) => code.selection.folder = folder,
-            End::Outside => {}
-            End::Unknown(link) => return Err(CodeProblem::UnknownLink(link)),
+        for folder in &mut code.selection.folders {
+            match tree.follow(folder, &mut passed) {
+                End::Within(real) => *folder = real,
+                End::Outside => {}
+                End::Unknown(link) => return Err(CodeProblem::UnknownLink(link)),
+            }
         }
         // Another target of theirs is another source.
         for link in passed.iter().filter_map(|link| tree.get(link)) {

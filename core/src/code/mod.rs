@@ -6,4 +6,4 @@ mod tree;
 
 pub use code_tree::{CodeFile, CodeProblem, CodeSelection, CodeTree};
 pub use globs::PathGlobs;
-pub use tree::{BlobHash, PathKind, Tree, TreeFile, blob_id, without_dots};
+pub use tree::{BlobHash, PathKind, Tree, TreeFile, blob_id, from_root, without_dots};

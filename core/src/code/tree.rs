@@ -227,6 +227,14 @@ pub fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
+/// Where a path of a spec in the folder `place` lies, from the root, by its text alone.
+pub fn from_root(place: &str, written: &str) -> PathBuf {
+    without_dots(&match written.strip_prefix('/') {
+        Some(rooted) => PathBuf::from(rooted.trim_start_matches('/')),
+        None => Path::new(place).join(written),
+    })
+}
+
 /// A path as it is written, byte by byte.
 pub(super) fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()

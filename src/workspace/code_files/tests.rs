@@ -44,11 +44,12 @@ const PATHS: [&str; 8] = [
     "    paths: ['job/**', '!job/lib/**', '!vendor/**']\n",
     "    paths: [docs/**]\n",
 ];
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     "",
     ", source_dir: job",
     ", source_dir: cur",
     ", source_dir: .",
+    ", source_dir: job, dependencies: [cur, a.py, shared/deep]",
 ];
 
 /// What is done to a checkout.

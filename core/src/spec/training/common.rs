@@ -5,7 +5,7 @@ use super::local::LocalTraining;
 use super::sagemaker::SagemakerTraining;
 use crate::spec::channel::Channels;
 use crate::spec::field::FieldRule;
-use crate::spec::keys::{Map, keys};
+use crate::spec::keys::{List, Map, keys};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
@@ -25,6 +25,9 @@ keys! {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of the spec's
         /// folder.
         optional source_dir: ProjectPath as String => FieldRule::HEAD.setting();
+        /// More files and folders of code, each laid beside those of `source_dir` under its own name: as `dependencies` of
+        /// SageMaker's SDK.
+        plain dependencies: List<ProjectPath> as Vec<String> => FieldRule::HEAD.setting();
         /// The hyperparameters, by name. The script receives each as text, as written.
         plain hyperparameters: Map<AnyText> as Vec<(String, String)> => FieldRule::UNCOMPARED.setting();
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.

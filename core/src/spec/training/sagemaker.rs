@@ -155,6 +155,8 @@ fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
             "put two channels under one prefix";
         warn "source_dir" if training.source_dir.is_some() && no_code =>
             "without `entry_point` the image must know which script to start";
+        warn "dependencies" if no_code && training.source_dir.is_none() && !training.dependencies.is_empty() =>
+            "without `entry_point` or `source_dir` no code is packed";
         warn "spot" if keys.spot && keys.checkpoints.is_none() =>
             "without `checkpoints` an interrupted run starts again from nothing";
     }
