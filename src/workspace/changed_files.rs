@@ -1,7 +1,7 @@
 //! The change that the flags name: git references, a list of files, or everything.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
@@ -171,13 +171,33 @@ pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
     }
 }
 
-/// Warns about globs that match no file, which are mostly typing errors.
+/// Warns about a script that names the spec's file: no canary has it, and a script that can do without takes something else.
+fn warn_of_read_spec(project: &Project, job: &Job) {
+    let Some(script) = job.training.script() else {
+        return;
+    };
+    let folder = project.place_of(job.training.source_dir.as_deref().unwrap_or("."));
+    let spec = Path::new(&project.place.file).file_name();
+    let spec = spec.unwrap_or_default().to_string_lossy();
+    // A script that is not there is said elsewhere.
+    if files::read_text(&folder.join(script)).is_ok_and(|text| text.contains(&*spec)) {
+        warn(
+            &format!("jobs.{}.training", job.name),
+            &format!(
+                "`{script}` names {spec}, which no canary has: hand it the values as hyperparameters"
+            ),
+        );
+    }
+}
+
+/// Warns about globs that match no file, which are mostly typing errors, and about scripts that read the spec.
 pub(crate) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
     if project.checkout.is_none() {
         return Ok(());
     }
     let files = project.files()?.files();
     for job in &project.spec.jobs {
+        warn_of_read_spec(project, job);
         for (index, pattern) in job.paths.iter().enumerate() {
             // An exclusion may be meant for files to come.
             if pattern.starts_with('!') {

@@ -164,11 +164,10 @@ impl Container<'_> {
 
     /// The script among the command's words, for the toolkit's variables.
     fn entry_point(&self) -> String {
-        let local = &self.job.training.local;
+        let training = &self.job.training;
         let own = self.cluster.entry_point.as_ref();
-        own.or(self.job.training.sagemaker.entry_point.as_ref())
-            .or(local.script().map(|place| &local.command[place]))
-            .or(local.command.first())
+        own.or(training.script())
+            .or(training.local.command.first())
             .cloned()
             .unwrap_or_default()
     }

@@ -13,9 +13,7 @@ use crate::workspace::project::Project;
 /// The script of a job, which a canary gets only if git knows it; nothing where a job names none.
 pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing>, AppError> {
     let training = &job.training;
-    let local = &training.local;
-    let of_command = local.script().map(|at| &local.command[at]);
-    let Some(script) = training.sagemaker.entry_point.as_ref().or(of_command) else {
+    let Some(script) = training.script() else {
         return Ok(None);
     };
     let file = source_folder(project, job).join(script);

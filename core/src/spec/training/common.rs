@@ -57,6 +57,12 @@ impl Training {
         PrintedMetric::new(name, pattern).ok()
     }
 
+    /// The script that is started, where the spec names one.
+    pub fn script(&self) -> Option<&String> {
+        let of_command = self.local.script().map(|at| &self.local.command[at]);
+        self.sagemaker.entry_point.as_ref().or(of_command)
+    }
+
     /// The metric that gives the seconds of a training step.
     pub fn step_metric(&self) -> Option<PrintedMetric> {
         self.printed_metric(self.step_metric.as_deref()?)
