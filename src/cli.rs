@@ -602,6 +602,9 @@ pub struct ProbeArguments {
     /// A folder that the command may read and not write; repeatable. Without mount namespaces nothing is run.
     #[arg(long, value_name = "DIR")]
     pub read_only: Vec<PathBuf>,
+    /// A folder for what the command writes to read-only folders all the same, where overlays are allowed.
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub writes: Option<PathBuf>,
     /// Stop the command when the process with this number, which started the probe, ends.
     #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,

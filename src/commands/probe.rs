@@ -11,6 +11,7 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
         grace: arguments.grace,
         opt_ml: arguments.opt_ml.clone(),
         read_only: arguments.read_only.clone(),
+        writes: arguments.writes.clone(),
         end_with_parent: arguments.end_with_parent,
         scope: match arguments.launched {
             true => UsageScope::Launcher,

@@ -93,6 +93,8 @@ pub struct ProbeOptions {
     pub opt_ml: Option<PathBuf>,
     /// Folders that the command may read and not write.
     pub read_only: Vec<PathBuf>,
+    /// A folder for what it writes to those all the same, where overlays are allowed.
+    pub writes: Option<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
     pub scope: UsageScope,

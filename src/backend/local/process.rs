@@ -206,6 +206,7 @@ impl LocalBackend {
         let own = std::process::id().to_string();
         command.args(["probe", "--gate-socket", "--end-with-parent", &own]);
         command.arg("--opt-ml").arg(host.sandbox.path("ml"));
+        command.arg("--writes").arg(host.sandbox.path("writes"));
         for folder in &host.read_only {
             command.arg("--read-only").arg(folder);
         }

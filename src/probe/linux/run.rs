@@ -114,7 +114,7 @@ impl<'a> WatchedRun<'a> {
             Ok(()) => OptMl::Mounted,
             Err(reason) => OptMl::NotAllowed { reason },
         });
-        (mounts.make_read_only(&options.read_only))
+        (mounts.make_read_only(&options.read_only, options.writes.as_deref()))
             .map_err(|reason| ProbeError::NotReadOnly { reason })?;
         let mut tree = ProcessTree::of_this_process();
         let mut launched =

@@ -45,10 +45,19 @@ impl MountNamespace {
         }
     }
 
-    /// Makes folders read-only, whatever name they are reached by.
-    pub(super) fn make_read_only(&mut self, folders: &[PathBuf]) -> Result<(), String> {
-        for folder in folders {
+    /// Makes folders read-only, whatever name they are reached by: what is written to them lands below `writes`, where overlays
+    /// are allowed.
+    pub(super) fn make_read_only(
+        &mut self,
+        folders: &[PathBuf],
+        writes: Option<&Path>,
+    ) -> Result<(), String> {
+        for (index, folder) in folders.iter().enumerate() {
             self.enter()?;
+            let own = writes.map(|writes| writes.join(index.to_string()));
+            if own.is_some_and(|own| overlay(folder, &own).is_ok()) {
+                continue;
+            }
             read_only(folder).map_err(|error| {
                 refused(&format!("mounting `{}` read-only", shown(folder)), error)
             })?;
@@ -81,6 +90,22 @@ fn read_only(folder: &Path) -> nix::Result<()> {
     let flags = kept.fold(MsFlags::empty(), |all, (_, flag)| all | flag);
     let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
     change(folder, again | flags)
+}
+
+/// Mounts a folder over itself, with its changes in `own`: <https://docs.kernel.org/filesystems/overlayfs.html>.
+fn overlay(folder: &Path, own: &Path) -> io::Result<()> {
+    let [upper, work] = ["upper", "work"].map(|name| own.join(name));
+    let mut options = "userxattr".to_owned();
+    for (name, layer) in [("lower", folder), ("upper", &upper), ("work", &work)] {
+        fs::create_dir_all(layer)?;
+        // These divide layers and options.
+        let layer = layer
+            .to_str()
+            .filter(|layer| !layer.contains([':', ',', '\\']));
+        options += &format!(",{name}dir={}", layer.ok_or(Errno::EINVAL)?);
+    }
+    let (kind, flags) = (Some("overlay"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV);
+    Ok(mount(kind, folder, kind, flags, Some(&*options))?)
 }
 
 /// Changes the mount at a folder.
