@@ -10,7 +10,7 @@ use crate::quickstart::copy;
 /// A checkout with nothing but an example.
 fn checkout(example: &str) -> Project {
     let project = Project::empty();
-    let folder = format!("examples/{example}");
+    let folder = format!("examples/sagemaker/{example}");
     copy(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder),
         &project.path(&folder),
@@ -45,13 +45,13 @@ fn numbers(text: &str) -> Vec<f64> {
 
 #[test]
 fn two_hosts_learn_what_one_does_in_both_distributions() {
-    const SPEC: &str = "examples/distributed/canary-gate.yml";
-    let project = checkout("distributed");
+    const SPEC: &str = "examples/sagemaker/several-hosts/local.yml";
+    let project = checkout("several-hosts");
     let keep = format!(
         "python3 train.py \"$@\" || exit\n[ $SM_CURRENT_HOST != algo-1 ] || cp \"$SM_MODEL_DIR/model.json\" {}/$TRAINING_JOB_NAME\n",
         project.root().display()
     );
-    project.write("examples/distributed/keep.sh", &keep);
+    project.write("examples/sagemaker/several-hosts/keep.sh", &keep);
     rewrite(
         &project,
         SPEC,
@@ -100,8 +100,8 @@ fn two_hosts_learn_what_one_does_in_both_distributions() {
 
 #[test]
 fn a_data_service_feeds_a_trainer_that_learns_what_its_twin_does() {
-    const SPEC: &str = "examples/heterogeneous/canary-gate.yml";
-    let project = checkout("heterogeneous");
+    const SPEC: &str = "examples/sagemaker/groups/local.yml";
+    let project = checkout("groups");
     rewrite(
         &project,
         SPEC,

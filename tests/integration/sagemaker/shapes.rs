@@ -2,12 +2,15 @@
 //!
 //! The jobs are requests of our own writing, in the shapes that the Python SDK v2 and v3, the console and boto3 give them.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::scripts::{memory_by_the_probe, static_probe};
 use super::{FIXED, JSON, gate, with_data};
-use crate::aws::{FakeAws, Job, Timeline};
+use crate::aws::{FakeAws, Job, Metrics, Timeline};
 use crate::project::{Finished, Project};
+use crate::quickstart::copy;
 
 fn shape(name: &str) -> Value {
     let path = format!("tests/data/sagemaker/jobs/{name}.json");
@@ -42,6 +45,7 @@ fn spec_from(theirs: &Value) -> (Project, FakeAws) {
     aws.add_job(theirs);
     let project = Project::empty()
         .file("training/train.py", "print('trained')\n")
+        .file("training/launcher.py", "import train\n")
         .file("training/start.sh", "sleep 1.2\n");
     let name = theirs["TrainingJobName"].as_str().unwrap();
     gate(
@@ -187,6 +191,65 @@ fn a_job_of_each_shape_is_the_same_job() {
         "fsx",
     ] {
         held_against(name, shape(name), |request| request);
+    }
+}
+
+/// An example as it lies there, committed, and an AWS with the data that it names.
+fn example(folder: &Path) -> (Project, FakeAws) {
+    let (project, aws) = (Project::empty(), FakeAws::start());
+    copy(folder, project.root());
+    for part in 0..100 {
+        let key = format!("data/train/part-{part:03}.csv");
+        aws.put_object("my-team-canary-gate", &key, "1,2\n".repeat(100));
+    }
+    aws.put_object("my-team-canary-gate", "data/validation/all.csv", "1,2\n");
+    aws.train(|job| {
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand bytes")]
+        let bytes = job.bytes() as f64;
+        Timeline::completed().training(60.0 + 0.06 * bytes)
+    });
+    aws.metrics(Metrics::constant(&[
+        ("CPUUtilization", 100.0),
+        ("MemoryUtilization", 25.0),
+        ("GPUUtilization", 80.0),
+        ("GPUMemoryUtilization", 40.0),
+    ]));
+    (project.committed(), aws)
+}
+
+/// Its canary on most machines, with the full data, is the job that `init` looks at.
+#[test]
+fn an_example_is_judged_and_is_what_init_makes_of_a_job_of_its_shape() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sagemaker");
+    let entries = std::fs::read_dir(examples).unwrap();
+    let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.is_dir());
+    assert_eq!(folders.len(), 5);
+    for folder in folders {
+        let (project, aws) = example(&folder);
+        gate(&project, &aws, &["validate"]).ended_with(0);
+        gate(&project, &aws, &["plan", "--all"]).ended_with(0);
+        let run = gate(&project, &aws, JSON).ended_with(0);
+        // What is seen of a GPU once a minute, and what grows with nothing here, is at risk.
+        assert_ne!(run.json()["verdict"], "not_judged", "{}", run.seen());
+
+        let (project, aws) = example(&folder);
+        run_without_probe(&project, &aws).ended_with(0);
+        let machines = |job: &Job| -> usize { job.groups().iter().map(|group| group.count).sum() };
+        let jobs = aws.jobs().into_iter();
+        let mut theirs = jobs.max_by_key(machines).unwrap().input().clone();
+        theirs["TrainingJobName"] = json!("churn-20261001080000");
+        theirs["OutputDataConfig"] = json!({"S3OutputPath": "s3://canaries/out/"});
+        theirs["StoppingCondition"] = json!({"MaxRuntimeInSeconds": 86_400});
+        // Of a job's metrics `init` makes a remark: none says which is the time of a step.
+        let algorithm = theirs["AlgorithmSpecification"].as_object_mut().unwrap();
+        algorithm.remove("MetricDefinitions");
+        for channel in theirs["InputDataConfig"].as_array_mut().unwrap() {
+            let source = &mut channel["DataSource"]["S3DataSource"];
+            source["S3Uri"] = json!("s3://data/churn/train/");
+            source["S3DataType"] = json!("S3Prefix");
+        }
+        held_against(&folder.display().to_string(), theirs, |request| request);
     }
 }
 
