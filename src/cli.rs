@@ -423,6 +423,8 @@ pub enum ExportFormat {
     Jsonl,
     /// All jobs on one page: what a full run takes and what checks cost, over time.
     Html,
+    /// How the jobs of the spec stand on the default branch, for a badge: shields.io's endpoint form.
+    Badge,
 }
 
 #[derive(Debug, Args)]

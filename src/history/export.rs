@@ -10,10 +10,11 @@ use super::{Damaged, Entry, RecordKind};
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
 use crate::metric::Metric;
-use crate::report::InstanceForecast;
 use crate::report::csv::{number, word, written};
 use crate::report::escape::{NAME_LIMIT, for_spreadsheet};
+use crate::report::history_figures::HistoryFigures;
 use crate::report::html::history_page;
+use crate::report::{InstanceForecast, badge};
 
 /// A line of the table of forecasts.
 struct Line<'a> {
@@ -89,6 +90,8 @@ impl Line<'_> {
     }
 }
 
+type RenderFigures = fn(&HistoryFigures, &[&str]) -> String;
+
 /// An export, as far as its records were added.
 #[derive(Debug)]
 pub enum Export {
@@ -100,7 +103,8 @@ pub enum Export {
         runs: Vec<Measurement>,
         write: fn(Vec<Measurement>) -> String,
     },
-    Page(Box<Tally>),
+    /// One text about all jobs.
+    Figures(Box<Tally>, RenderFigures),
 }
 
 impl Export {
@@ -134,13 +138,18 @@ impl Export {
 
     /// All jobs on one page.
     pub fn page() -> Self {
-        Self::Page(Box::default())
+        Self::Figures(Box::default(), |figures, _| history_page::render(figures))
+    }
+
+    /// How jobs stand, for a badge.
+    pub fn badge() -> Self {
+        Self::Figures(Box::default(), badge::render)
     }
 
     /// Adds what the export has of one record. Records come oldest first.
     pub fn add(&mut self, entry: &Entry, record: &Record) {
         match self {
-            Self::Page(tally) => tally.add(entry, record),
+            Self::Figures(tally, ..) => tally.add(entry, record),
             Self::Forecasts(rows) => {
                 let Some(forecast) = record.forecast() else {
                     return;
@@ -167,10 +176,11 @@ impl Export {
         }
     }
 
-    /// The text of the file, made at a time later than all records. A page says how many could not be read.
-    pub fn finish(self, unreadable: &[Damaged], made_at: Timestamp) -> String {
+    /// The text of the file, made at a time later than all records. A page says how many could not be read. `jobs` are those that a
+    /// badge is of.
+    pub fn finish(self, unreadable: &[Damaged], made_at: Timestamp, jobs: &[&str]) -> String {
         match self {
-            Self::Page(tally) => history_page::render(&tally.finish(unreadable, made_at)),
+            Self::Figures(tally, render) => render(&tally.finish(unreadable, made_at), jobs),
             Self::Forecasts(rows) => written(rows.into_iter()),
             Self::Canaries { runs, write, .. } => write(runs),
         }

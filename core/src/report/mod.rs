@@ -10,6 +10,7 @@
 mod acceptance;
 pub mod actual;
 mod background;
+pub mod badge;
 mod budget_lines;
 mod canaries;
 #[cfg(test)]

@@ -9,8 +9,11 @@ use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppError, Loudness, files, print, printable};
 use crate::gate::open_history::warn_of;
 use crate::history::export::Export;
+use crate::history::record::Record;
 use crate::history::{Entry, History, Scope};
+use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
+use crate::workspace::run_origin::RunOrigin;
 
 use super::listing::list_of;
 
@@ -18,11 +21,12 @@ use super::listing::list_of;
 type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);
 
 /// The first of an extension is what a file of that extension holds; the first of all is the default.
-const FORMATS: [ExportRow; 4] = [
+const FORMATS: [ExportRow; 5] = [
     (ExportFormat::Csv, "csv", "csv", Export::forecasts),
     (ExportFormat::Seed, "seed", "csv", Export::seed),
     (ExportFormat::Jsonl, "jsonl", "jsonl", Export::json_lines),
     (ExportFormat::Html, "html", "html", Export::page),
+    (ExportFormat::Badge, "badge", "json", Export::badge),
 ];
 
 /// What a run of a scope reads for an export. A page shows what all runs spent, so on the default branch it has every scope, each
@@ -38,28 +42,49 @@ pub(super) async fn export(
     history: &History,
     arguments: &HistoryExportArguments,
     project: &Project,
+    origin: &RunOrigin,
     loudness: Loudness,
 ) -> Result<u8, AppError> {
     let root = &project.root;
-    let (.., begin) = format(arguments)?;
+    let (format, .., begin) = format(arguments)?;
     if let Some(output) = output(arguments) {
         files::check_target(output, root)?;
     }
-    let listing = list_of(history, arguments.job.as_deref(), &project.spec).await?;
+    let mut listing = list_of(history, arguments.job.as_deref(), &project.spec).await?;
     let mut damaged = listing.damaged;
+    let jobs: Vec<&str> = match &arguments.job {
+        Some(job) => vec![job],
+        None => project.spec.jobs.iter().map(|job| &*job.name).collect(),
+    };
+    let is_badge = *format == ExportFormat::Badge;
+    if is_badge {
+        let is_its = |entry: &Entry| entry.scope == Scope::Main && jobs.contains(&&*entry.job);
+        listing.entries.retain(is_its);
+    }
+    let branch = branch_of(project, origin).filter(|_| is_badge);
     let mut export = begin();
-    let add = |entry: &Entry, record| {
-        export.add(entry, &record);
+    let add = |entry: &Entry, record: Record| {
+        if branch.is_none() || record.writer.branch == branch {
+            export.add(entry, &record);
+        }
         ControlFlow::Continue(())
     };
     damaged.extend(history.read(&listing.entries, add).await?);
-    let text = export.finish(&damaged, Timestamp::now());
+    let text = export.finish(&damaged, Timestamp::now(), &jobs);
     match output(arguments) {
         None => print(&text)?,
         Some(output) => files::write_asked(output, text.as_bytes(), root, loudness)?,
     }
     damaged.iter().for_each(warn_of);
     Ok(0)
+}
+
+/// The branch that a badge is of: that of the push or schedule, else origin's default branch; `None` where neither is known.
+fn branch_of(project: &Project, origin: &RunOrigin) -> Option<String> {
+    let own = (origin.writer.branch.clone()).filter(|_| origin.scope == Scope::Main);
+    let checkout = project.checkout.as_ref().and_then(Checkout::git);
+    let default = || Some(checkout?.default_base()?.replacen("origin/", "", 1));
+    own.or_else(default)
 }
 
 fn output(arguments: &HistoryExportArguments) -> Option<&Path> {

@@ -20,7 +20,8 @@ pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> Res
         HistoryCommand::Export(arguments) => &arguments.spec,
     })?;
     // The part of the history that this run may read.
-    let own = RunOrigin::of_environment(&project, Command::Run).scope;
+    let origin = RunOrigin::of_environment(&project, Command::Run);
+    let own = origin.scope;
     let reader = match command {
         HistoryCommand::Export(arguments) => export::reader(arguments, own)?,
         HistoryCommand::List(_) | HistoryCommand::Show(_) => own,
@@ -30,7 +31,7 @@ pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> Res
         HistoryCommand::List(arguments) => list::list(&history, arguments, &project.spec).await,
         HistoryCommand::Show(arguments) => show::show(&history, arguments).await,
         HistoryCommand::Export(arguments) => {
-            export::export(&history, arguments, &project, loudness).await
+            export::export(&history, arguments, &project, &origin, loudness).await
         }
     }
 }
