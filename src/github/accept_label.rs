@@ -107,7 +107,7 @@ impl Github {
         subject: &str,
         now: Timestamp,
     ) -> Result<Option<ShownOverrun>, GithubError> {
-        let identity = self.identity(&mut Vec::new()).await;
+        let identity = self.identity(&mut Vec::new()).await?;
         let place = PostPlace::PullRequest(pull_request);
         let comments = self.posts(place, None).await?;
         let mut own = own(&comments, &identity, (MarkerKind::Report, subject), now);

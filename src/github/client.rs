@@ -1,4 +1,4 @@
-//! The client: one repository, one token, every call retried or reported.
+//! The client: one repository or project, one token, every call retried or reported.
 //!
 //! The size of an answer, the number of pages and the waits are bounded. Redirects are not followed, so that the token is sent
 //! nowhere else. A request that reads, changes or deletes is repeated after a server error; one that creates is not, since it
@@ -9,8 +9,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use http::{Method, Request};
+use http::Request;
+use http::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -26,6 +26,7 @@ use super::author::Author;
 use super::error::GithubError;
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
+use super::service::{GITHUB, Service};
 use super::token::Token;
 use crate::code::Tree;
 
@@ -44,7 +45,6 @@ const ERROR_LIMIT: usize = 64 << 10;
 /// Items per page, GitHub's maximum.
 const PER_PAGE: usize = 100;
 
-const JSON: &str = "application/vnd.github+json";
 const RAW: &str = "application/vnd.github.raw+json";
 
 /// The API's addresses, the repository, and the token.
@@ -65,17 +65,18 @@ pub struct Settings<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Transport {
     octocrab: Octocrab,
-    authorization: HeaderValue,
+    authorization: (&'static str, HeaderValue),
     pace: f64,
 }
 
-/// A client for one repository.
+/// A client for one repository of a service.
 #[derive(Debug, Clone)]
-pub struct Github {
+pub struct Forge {
+    pub(super) service: &'static Service,
     transport: Transport,
-    /// Everything up to the repository's own paths, with a slash at the end.
-    repository_url: String,
-    /// `None` if it is on another host than the API, where the token must not be sent.
+    /// Everything up to its own paths, with a slash at the end.
+    root: String,
+    /// `None` if there is none, or if it is on another host than the API, where the token must not be sent.
     graphql_url: Option<String>,
     /// What was read by the ids of commits, trees and blobs, which does not change: answers by their addresses, and trees.
     answers: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
@@ -86,9 +87,13 @@ pub struct Github {
     pub(super) is_of_app: bool,
 }
 
+/// The forge of the action. What only GitHub has is written so.
+pub type Github = Forge;
+
 /// A request, and the limits of its answer.
 pub(super) struct ApiCall<'a> {
-    pub(super) method: Method,
+    pub(super) service: &'static Service,
+    pub(super) method: &'static str,
     pub(super) url: String,
     /// The path below the repository, for messages and for the permission that it needs.
     pub(super) path: &'a str,
@@ -129,23 +134,38 @@ impl Github {
         if !settings.token.is_sendable() {
             return Err(wrong("the input github-token", "a token of GitHub"));
         }
-        let transport = Transport::new(settings.token, settings.pace)
-            .map_err(|reason| GithubError::not_reachable(settings.api_url, &reason))?;
+        let root = format!("{origin}{path}/repos/{}/", settings.repository);
         let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
-            transport,
-            repository_url: format!("{origin}{path}/repos/{}/", settings.repository),
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
+            is_of_app: settings.token.expose().starts_with("ghs_"),
+            ..Self::at(&GITHUB, root, settings.token, settings.pace)?
+        })
+    }
+
+    /// A client of a service's API; sends nothing, and needs a runtime. `root` ends with a slash.
+    pub(super) fn at(
+        service: &'static Service,
+        root: String,
+        token: &Token,
+        pace: f64,
+    ) -> Result<Self, GithubError> {
+        let transport = Transport::new(service, token, pace);
+        Ok(Self {
+            service,
+            transport: transport.map_err(|reason| service.not_reachable(&root, &reason))?,
+            root,
+            graphql_url: None,
             answers: Arc::default(),
             trees: Arc::default(),
             identity: Arc::default(),
-            is_of_app: settings.token.expose().starts_with("ghs_"),
+            is_of_app: false,
         })
     }
 
     /// Reads JSON from a path below the repository, such as `pulls/7`.
     pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, GithubError> {
-        self.send_json(Method::GET, path, None).await
+        self.send_json("GET", path, None).await
     }
 
     /// Creates something. After [`Unsure`](super::error::GithubErrorKind::Unsure) it may exist all the same.
@@ -154,7 +174,7 @@ impl Github {
         path: &str,
         body: &Value,
     ) -> Result<T, GithubError> {
-        self.send_json(Method::POST, path, Some(body)).await
+        self.send_json("POST", path, Some(body)).await
     }
 
     /// Changes something.
@@ -163,12 +183,12 @@ impl Github {
         path: &str,
         body: &Value,
     ) -> Result<T, GithubError> {
-        self.send_json(Method::PATCH, path, Some(body)).await
+        self.send_json(self.service.change, path, Some(body)).await
     }
 
     async fn send_json<T: DeserializeOwned>(
         &self,
-        method: Method,
+        method: &'static str,
         path: &str,
         body: Option<&Value>,
     ) -> Result<T, GithubError> {
@@ -181,7 +201,7 @@ impl Github {
         &self,
         path: &str,
     ) -> Result<T, GithubError> {
-        let call = self.call(Method::GET, path, None);
+        let call = self.call("GET", path, None);
         call.read(&self.fixed(&call).await?)
     }
 
@@ -190,7 +210,7 @@ impl Github {
         let call = ApiCall {
             accept: RAW,
             limit,
-            ..self.call(Method::GET, path, None)
+            ..self.call("GET", path, None)
         };
         self.fixed(&call).await
     }
@@ -214,7 +234,7 @@ impl Github {
         mut visit: impl FnMut(T),
     ) -> Result<(), GithubError> {
         let sign = if path.contains('?') { '&' } else { '?' };
-        let mut call = self.call(Method::GET, path, None);
+        let mut call = self.call("GET", path, None);
         let list = call.url.clone();
         for page in 1..=most {
             call.url = format!("{list}{sign}per_page={PER_PAGE}&page={page}");
@@ -227,17 +247,15 @@ impl Github {
                 return Ok(());
             }
         }
-        Err(GithubError::too_large(
-            &call.name(),
-            most * PER_PAGE,
-            "entries",
-        ))
+        Err(call
+            .service
+            .too_large(&call.name(), most * PER_PAGE, "entries"))
     }
 
     /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier
     /// attempt of this call deleted it.
     pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
-        let call = self.call(Method::DELETE, path, None);
+        let call = self.call("DELETE", path, None);
         self.transport.send(&call).await.map(|_| ())
     }
 
@@ -254,7 +272,7 @@ impl Github {
         let body = json!({"query": query, "variables": variables});
         let call = ApiCall {
             url: url.clone(),
-            ..self.call(Method::POST, "graphql", Some(&body))
+            ..self.call("POST", "graphql", Some(&body))
         };
         let answer = self.transport.send(&call).await?;
         let answer: GraphqlAnswer<T> = call.read(&answer.body)?;
@@ -262,7 +280,7 @@ impl Github {
             (Some(data), None) => Ok(data),
             (_, Some(error)) => {
                 let message = line(&error.message);
-                Err(GithubError::unprocessable(&call.name(), &message))
+                Err(call.service.unprocessable(&call.name(), &message))
             }
             (None, None) => Err(call.malformed("it has neither data nor errors")),
         }
@@ -274,12 +292,18 @@ impl Github {
         self.transport.wait(backoff(tried)).await;
     }
 
-    fn call<'a>(&self, method: Method, path: &'a str, body: Option<&'a Value>) -> ApiCall<'a> {
+    fn call<'a>(
+        &self,
+        method: &'static str,
+        path: &'a str,
+        body: Option<&'a Value>,
+    ) -> ApiCall<'a> {
         ApiCall {
+            service: self.service,
             method,
-            url: format!("{}{path}", self.repository_url),
+            url: format!("{}{path}", self.root),
             path,
-            accept: JSON,
+            accept: self.service.accept,
             body,
             limit: JSON_LIMIT,
         }
@@ -289,9 +313,9 @@ impl Github {
 impl Transport {
     /// Sends nothing, and needs a runtime. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`,
     /// `ALL_PROXY` and `NO_PROXY`, in either spelling. Redirects are not followed, which could take a token to somebody else.
-    pub(super) fn new(token: &Token, pace: f64) -> Result<Self, String> {
-        let header = format!("Bearer {}", token.expose());
-        let authorization = HeaderValue::try_from(header);
+    pub(super) fn new(service: &Service, token: &Token, pace: f64) -> Result<Self, String> {
+        let (header, before) = service.token;
+        let authorization = HeaderValue::try_from(format!("{before}{}", token.expose()));
         let mut authorization = authorization.map_err(|_| "the token cannot be sent".to_owned())?;
         authorization.set_sensitive(true);
         let http = Client::builder()
@@ -307,7 +331,7 @@ impl Transport {
             .map_err(|error| causes(&error))?;
         Ok(Self {
             octocrab,
-            authorization,
+            authorization: (header, authorization),
             pace: pace.clamp(0.0, 1.0),
         })
     }
@@ -336,10 +360,10 @@ impl Transport {
         let broken = |error: &(dyn Error + 'static)| call.broken(tried, &cause(error));
         // octocrab names the version of the API.
         let request = Request::builder()
-            .method(call.method.clone())
+            .method(call.method)
             .uri(&call.url)
             .header(ACCEPT, call.accept)
-            .header(AUTHORIZATION, self.authorization.clone());
+            .header(self.authorization.0, &self.authorization.1);
         let request = self.octocrab.build_request(request, call.body);
         let request = request.map_err(|error| broken(&error))?;
         let response = self.octocrab.execute(request).await;
@@ -351,7 +375,7 @@ impl Transport {
             // The status of an error is enough.
             Err(_) if !is_success => Vec::new(),
             Err(error) if error.is::<LengthLimitError>() => {
-                let error = GithubError::too_large(&call.name(), limit, "bytes");
+                let error = call.service.too_large(&call.name(), limit, "bytes");
                 return Err(call.unread(error).into());
             }
             Err(error) => return Err(broken(&*error)),
@@ -375,7 +399,7 @@ impl ApiCall<'_> {
     /// Whether it may be repeated even if it was carried out: of equal checks of a commit the last counts.
     fn is_repeatable(&self) -> bool {
         let (room, _) = self.path.split_once('/').unwrap_or((self.path, ""));
-        self.method != Method::POST || ["graphql", "statuses", "check-runs"].contains(&room)
+        self.method != "POST" || ["graphql", "statuses", "check-runs"].contains(&room)
     }
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, GithubError> {
@@ -384,24 +408,24 @@ impl ApiCall<'_> {
     }
 
     fn malformed(&self, reason: &str) -> GithubError {
-        GithubError::malformed(&self.name(), reason)
+        self.service.malformed(&self.name(), reason)
     }
 
     /// The error of an answer that cannot be read; the request was carried out all the same.
     fn unread(&self, error: GithubError) -> GithubError {
         match self.is_repeatable() {
             true => error,
-            false => GithubError::unsure(&self.name(), &error.to_string()),
+            false => self.service.unsure(&self.name(), &error.to_string()),
         }
     }
 
     /// The failure of a try that got no answer, or an incomplete one.
     fn broken(&self, tried: u32, reason: &str) -> FailedTry {
         if !self.is_repeatable() {
-            return GithubError::unsure(&self.name(), reason).into();
+            return self.service.unsure(&self.name(), reason).into();
         }
         FailedTry {
-            error: GithubError::not_reachable(&self.name(), reason),
+            error: self.service.not_reachable(&self.name(), reason),
             wait: Some(backoff(tried)),
         }
     }
@@ -411,7 +435,7 @@ impl ApiCall<'_> {
             return self.broken(tried, &format!("the answer was {}", refusal.status));
         }
         FailedTry {
-            error: GithubError::refused(self.method.as_str(), self.path, refusal, tried),
+            error: self.service.refused(self.method, self.path, refusal, tried),
             wait: refusal.wait(tried),
         }
     }

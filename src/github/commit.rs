@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::address::is_object_id;
 use super::client::Github;
 use super::error::{GithubError, GithubErrorKind};
+use super::service::GITHUB;
 use crate::change::Change;
 use crate::code::{PathKind, Tree, TreeFile, blob_id};
 
@@ -85,7 +86,7 @@ impl Github {
         // Only SHA-1 is verified; a repository with SHA-256 has ids of 64 digits.
         if blob.len() == 40 && blob_id(blob, &content) != blob {
             let why = "it is not the content with that id";
-            return Err(GithubError::malformed(&format!("GET {request}"), why));
+            return Err(GITHUB.malformed(&format!("GET {request}"), why));
         }
         Ok(Some(content))
     }
@@ -136,7 +137,7 @@ impl Github {
             ];
             if let Some((_, limit, unit)) = bounds.into_iter().find(|(is_over, ..)| *is_over) {
                 let request = format!("GET git/trees/{sha}");
-                return Err(GithubError::too_large(&request, limit, unit));
+                return Err(GITHUB.too_large(&request, limit, unit));
             }
         }
         Ok(Tree::new(found, BTreeMap::new()))

@@ -2,6 +2,7 @@
 
 use super::line::line;
 use super::retry::Refusal;
+use super::service::Service;
 
 /// A failed request. Texts from GitHub are cut to one line and must be escaped before they are shown. No text holds the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +32,8 @@ pub enum GithubErrorKind {
     Other,
 }
 
-const REPORT: &str = "read GitHub's message; if the request looks wrong, this is a bug in canary-gate: please report it";
+const REPORT: &str =
+    "read the message; if the request looks wrong, this is a bug in canary-gate: please report it";
 
 impl GithubError {
     pub(super) fn new(kind: GithubErrorKind, what: String, help: impl Into<String>) -> Self {
@@ -65,33 +67,6 @@ impl GithubError {
         )
     }
 
-    pub(super) fn not_reachable(request: &str, reason: &str) -> Self {
-        Self::new(
-            GithubErrorKind::Passing,
-            format!("GitHub could not be reached for {request}: {reason}"),
-            "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate is known",
-        )
-    }
-
-    pub(super) fn unsure(request: &str, reason: &str) -> Self {
-        Self::new(
-            GithubErrorKind::Unsure,
-            format!("GitHub may or may not have carried out {request}: {reason}"),
-            "check the repository's page; the next run removes duplicates",
-        )
-    }
-
-    pub(super) fn malformed(request: &str, reason: &str) -> Self {
-        Self::new(
-            GithubErrorKind::Other,
-            format!(
-                "GitHub's answer to {request} could not be read: {}",
-                line(reason)
-            ),
-            "check that GITHUB_API_URL is the address of GitHub's API, not of a page or a proxy; then run the job again",
-        )
-    }
-
     pub(super) fn link(path: &str) -> Self {
         Self::new(
             GithubErrorKind::Unreadable,
@@ -99,23 +74,66 @@ impl GithubError {
             "replace the link by the file itself",
         )
     }
+}
 
-    pub(super) fn too_large(request: &str, limit: usize, unit: &str) -> Self {
-        Self::new(
+impl Service {
+    pub(super) fn not_reachable(&self, request: &str, reason: &str) -> GithubError {
+        let name = self.name;
+        GithubError::new(
+            GithubErrorKind::Passing,
+            format!("{name} could not be reached for {request}: {reason}"),
+            "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate is known",
+        )
+    }
+
+    pub(super) fn unsure(&self, request: &str, reason: &str) -> GithubError {
+        let name = self.name;
+        GithubError::new(
+            GithubErrorKind::Unsure,
+            format!("{name} may or may not have carried out {request}: {reason}"),
+            "check the repository's page; the next run removes duplicates",
+        )
+    }
+
+    pub(super) fn malformed(&self, request: &str, reason: &str) -> GithubError {
+        let Service { name, address, .. } = self;
+        GithubError::new(
+            GithubErrorKind::Other,
+            format!(
+                "{name}'s answer to {request} could not be read: {}",
+                line(reason)
+            ),
+            format!(
+                "check that {address} is the address of {name}'s API, not of a page or a proxy; then run the job again"
+            ),
+        )
+    }
+
+    pub(super) fn too_large(&self, request: &str, limit: usize, unit: &str) -> GithubError {
+        let name = self.name;
+        GithubError::new(
             GithubErrorKind::Unreadable,
-            format!("GitHub's answer to {request} is too large: over {limit} {unit}"),
+            format!("{name}'s answer to {request} is too large: over {limit} {unit}"),
             "the repository or the pull request is larger than canary-gate reads; split it if you can",
         )
     }
 
-    pub(super) fn unprocessable(request: &str, message: &str) -> Self {
-        let what = format!("GitHub rejected {request}: 422, {message}");
-        Self::new(GithubErrorKind::Unprocessable, what, REPORT)
+    pub(super) fn unprocessable(&self, request: &str, message: &str) -> GithubError {
+        let name = self.name;
+        let what = format!("{name} rejected {request}: 422, {message}");
+        GithubError::new(GithubErrorKind::Unprocessable, what, REPORT)
     }
 
     /// The error of a refusal, by its status; `path` is that below the repository.
-    pub(super) fn refused(method: &str, path: &str, refusal: &Refusal, tries: u32) -> Self {
+    pub(super) fn refused(
+        &self,
+        method: &str,
+        path: &str,
+        refusal: &Refusal,
+        tries: u32,
+    ) -> GithubError {
         use GithubErrorKind::{Forbidden, NotFound, Other, Passing};
+        let name = self.name;
         let request = line(&format!("{method} {path}"));
         let Refusal {
             status, message, ..
@@ -125,7 +143,7 @@ impl GithubError {
         let (kind, what, help) = match status {
             _ if refusal.is_rate_limit() => (
                 Passing,
-                format!("GitHub's rate limit is used up ({request}: {message})"),
+                format!("{name}'s rate limit is used up ({request}: {message})"),
                 match refusal.until() {
                     Some(until) => format!("run the job again after {until}, with fewer jobs at a time"),
                     None => "run the job again in a few minutes, with fewer jobs at a time".to_owned(),
@@ -133,12 +151,12 @@ impl GithubError {
             ),
             401 => (
                 Other,
-                format!("GitHub rejected the token ({request}: 401, {message})"),
+                format!("{name} rejected the token ({request}: 401, {message})"),
                 "give the input github-token `${{ github.token }}`, which is the default; a custom token may have expired".to_owned(),
             ),
             403 => (
                 Forbidden,
-                format!("GitHub refused {request}: 403, {message}"),
+                format!("{name} refused {request}: 403, {message}"),
                 match message.contains("locked") {
                     true => "the conversation is locked: unlock it for the comment, or set the input `comment: off`".to_owned(),
                     false => format!(
@@ -149,29 +167,29 @@ impl GithubError {
             ),
             404 => (
                 NotFound,
-                format!("GitHub has nothing at {request} (404)"),
+                format!("{name} has nothing at {request} (404)"),
                 format!("check that it still exists; a private repository gives the same answer if the job lacks `{needed}`:\n\n{block}"),
             ),
             // The repository has issues disabled, or the issue was deleted.
             410 if ISSUES.contains(&needed) => (
                 NotFound,
-                format!("GitHub has nothing at {request} any more: 410, {message}"),
+                format!("{name} has nothing at {request} any more: 410, {message}"),
                 "where issues are disabled in this repository, enable them in its settings under General, Features, or set the input \
                  `issue: off`".to_owned(),
             ),
-            422 => return Self::unprocessable(&request, message),
+            422 => return self.unprocessable(&request, message),
             500..=599 => (
                 Passing,
-                format!("GitHub failed at {request}: {status}, after {tries} attempts"),
+                format!("{name} failed at {request}: {status}, after {tries} attempts"),
                 "run the job again; see https://www.githubstatus.com for outages".to_owned(),
             ),
             _ => (
                 Other,
-                format!("GitHub answered {request} with {status}: {message}"),
+                format!("{name} answered {request} with {status}: {message}"),
                 REPORT.to_owned(),
             ),
         };
-        Self { kind, what, help }
+        GithubError { kind, what, help }
     }
 }
 
@@ -204,6 +222,7 @@ fn permissions_block(needed: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::service::GITHUB;
     use super::*;
 
     #[test]
@@ -227,7 +246,7 @@ mod tests {
                 status: 403,
                 ..Refusal::default()
             };
-            let error = GithubError::refused(method, path, &refusal, 1);
+            let error = GITHUB.refused(method, path, &refusal, 1);
             let help = error.help();
             assert!(help.contains(&format!("lacks `{needed}`")), "{help}");
             let block = format!(

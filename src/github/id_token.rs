@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use http::Method;
 use serde::Deserialize;
 
 use super::address::split;
 use super::client::{ApiCall, Transport};
 use super::error::{GithubError, GithubErrorKind};
+use super::service::GITHUB;
 use super::token::Token;
 
 const URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";
@@ -54,7 +54,7 @@ impl IdTokenService {
         if split(address).is_none() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(not_usable(format!("{URL} is not an address")));
         }
-        let transport = Transport::new(&Token::new(&token), pace);
+        let transport = Transport::new(&GITHUB, &Token::new(&token), pace);
         let transport = transport.map_err(not_usable)?;
         Ok(Self { transport, url })
     }
@@ -63,7 +63,8 @@ impl IdTokenService {
     pub async fn token(&self, audience: &str) -> Result<Token, GithubError> {
         let sign = if self.url.contains('?') { '&' } else { '?' };
         let call = ApiCall {
-            method: Method::GET,
+            service: &GITHUB,
+            method: "GET",
             url: format!("{}{sign}audience={audience}", self.url),
             path: "id-token",
             accept: "application/json; api-version=2.0",

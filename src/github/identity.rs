@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::author::Author;
-use super::client::Github;
+use super::client::Forge;
+use super::error::GithubError;
 
 /// The writer behind a workflow's own token.
 const ACTIONS: &str = "github-actions[bot]";
@@ -15,7 +16,7 @@ pub(super) struct WritingApp {
     slug: String,
 }
 
-impl Github {
+impl Forge {
     /// Learns from what the token has just written as which app it writes. A person's token says nothing of that.
     pub(super) async fn writes_as(&self, app: Option<WritingApp>) {
         let app = app.filter(|_| self.is_of_app).map(|app| Author {
@@ -27,18 +28,18 @@ impl Github {
         *known = known.take().or(app);
     }
 
-    /// Whose comments are ours. The token of a workflow is not always its own: an app's and a person's write as another.
-    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Author {
+    /// Whose posts are ours. The token of a workflow is not always its own: an app's and a person's write as another.
+    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Result<Author, GithubError> {
         #[derive(Deserialize)]
         struct Data {
             viewer: Author,
         }
         let mut known = self.identity.lock().await;
         if let Some(known) = &*known {
-            return known.clone();
+            return Ok(known.clone());
         }
         let query = "query { viewer { login databaseId } }";
-        match self.graphql::<Data>(query, &json!({})).await {
+        Ok(match self.graphql::<Data>(query, &json!({})).await {
             Ok(Data { viewer }) => known.insert(viewer).clone(),
             Err(error) => {
                 notes.push(format!(
@@ -50,6 +51,6 @@ impl Github {
                     kind: "Bot".to_owned(),
                 }
             }
-        }
+        })
     }
 }

@@ -28,5 +28,6 @@ pub mod posts;
 pub mod publication;
 pub mod pull_request;
 mod retry;
+mod service;
 pub mod shown_overrun;
 pub mod token;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::author::Author;
-use super::client::Github;
+use super::client::{Forge, Github};
 use super::error::{GithubError, GithubErrorKind};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
 
@@ -124,7 +124,7 @@ impl PostPlace {
     }
 }
 
-impl Github {
+impl Forge {
     /// All posts of a place; of issues the open ones, or those that were closed, or changed after that, since then.
     pub(super) async fn posts(
         &self,
@@ -153,7 +153,7 @@ impl Github {
 
     /// What our comments on a pull request are about.
     pub async fn subjects(&self, pull_request: u64) -> Result<BTreeSet<String>, GithubError> {
-        let identity = self.identity(&mut Vec::new()).await;
+        let identity = self.identity(&mut Vec::new()).await?;
         let posts = self
             .posts(PostPlace::PullRequest(pull_request), None)
             .await?;
@@ -208,7 +208,9 @@ impl Github {
             result => result,
         }
     }
+}
 
+impl Github {
     /// Hides these comments as outdated, if they are not hidden yet. The token needs `pull-requests: write`.
     pub(super) async fn hide(&self, comments: &[OwnPost<'_>]) -> Result<(), GithubError> {
         #[derive(Deserialize)]

@@ -1,6 +1,6 @@
-//! One text of ours on GitHub, as a comment or as an issue: updated where there is one, never doubled, and never made older.
+//! One text of ours on a forge, as a comment, a note or an issue: updated where there is one, never doubled, and never made older.
 //!
-//! Each round lists what is there, decides purely what is missing, and writes at most one text, until nothing is missing. GitHub
+//! Each round lists what is there, decides purely what is missing, and writes at most one text, until nothing is missing. A forge
 //! offers no lock and no conditional write, so nothing relies on what was read a moment ago: of texts that two runs wrote at once the
 //! newest stays, by a rule that both of them follow, and a request whose answer was lost is looked for before it is sent again.
 //!
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::author::Author;
-use super::client::Github;
+use super::client::Forge;
 use super::error::{GithubError, GithubErrorKind};
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
@@ -126,20 +126,20 @@ impl Publication {
     /// `issues: write`.
     pub async fn publish(
         &self,
-        github: &Github,
+        forge: &Forge,
         text: &PostText<'_>,
         now: Timestamp,
     ) -> Result<Published, GithubError> {
         let mut notes = Vec::new();
-        let identity = github.identity(&mut notes).await;
+        let identity = forge.identity(&mut notes).await?;
         let mut rounds = Rounds::new(self, text, identity, now);
         rounds.published.notes = notes;
         for number in 0..ROUNDS {
             if number > 0 {
                 // A list may lag behind what was written.
-                github.pause(number.min(LONGEST_PAUSE)).await;
+                forge.pause(number.min(LONGEST_PAUSE)).await;
             }
-            match rounds.next(github).await {
+            match rounds.next(forge).await {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return Ok(rounds.published),
                 Err(error) => {
@@ -324,10 +324,10 @@ impl<'a> Rounds<'a> {
     }
 
     /// Lists, decides, and writes at most one text; ends if nothing was missing.
-    async fn next(&mut self, github: &Github) -> Result<ControlFlow<()>, GithubError> {
+    async fn next(&mut self, forge: &Forge) -> Result<ControlFlow<()>, GithubError> {
         let place = self.publication.place;
         let is_closing = self.text.intent == Intent::Close;
-        let mut listed = github.posts(place, None).await?;
+        let mut listed = forge.posts(place, None).await?;
         let is_listed = |post: &Post| listed.iter().any(|other| other.number() == post.number());
         let unlisted = self.created.clone().filter(|created| !is_listed(created));
         listed.extend(unlisted);
@@ -336,7 +336,7 @@ impl<'a> Rounds<'a> {
             true => {
                 let time = self.marker.order.time;
                 let since = time.saturating_sub(CLOCKS_DIFFER).unwrap_or(time);
-                github.posts(place, Some(since)).await?
+                forge.posts(place, Some(since)).await?
             }
             false => Vec::new(),
         };
@@ -349,7 +349,7 @@ impl<'a> Rounds<'a> {
             } => {
                 self.published.outcome = outcome;
                 self.published.url = Some(kept.url.clone());
-                self.tidy(github, kept, &duplicates, &listed).await;
+                self.tidy(forge, kept, &duplicates, &listed).await;
                 return Ok(ControlFlow::Break(()));
             }
             PublicationStep::EndWithout => return Ok(ControlFlow::Break(())),
@@ -365,7 +365,7 @@ impl<'a> Rounds<'a> {
         let body = self.body_over(over);
         let closed_as = is_closing.then_some("completed");
         let text = (self.text.title, &*body);
-        match github.write_post(place, over, text, closed_as).await {
+        match forge.write_post(place, over, text, closed_as).await {
             Ok(post) => {
                 self.published.outcome = outcome;
                 self.published.url = Some(post.url.clone());
@@ -405,7 +405,7 @@ impl<'a> Rounds<'a> {
     /// Removes duplicates, and hides older comments where each run has its own. What cannot be done is a note.
     async fn tidy(
         &mut self,
-        github: &Github,
+        forge: &Forge,
         kept: &Post,
         duplicates: &[OwnPost<'_>],
         listed: &[Post],
@@ -413,7 +413,7 @@ impl<'a> Rounds<'a> {
         let Publication { place, older, .. } = self.publication;
         let what = self.publication.what();
         for duplicate in duplicates {
-            if let Err(error) = github.remove_duplicate(*place, duplicate, kept).await {
+            if let Err(error) = forge.remove_duplicate(*place, duplicate, kept).await {
                 let url = &duplicate.0.url;
                 self.published.notes.push(format!(
                     "a second {what} of ours could not be removed ({url}): {error}"
@@ -433,7 +433,7 @@ impl<'a> Rounds<'a> {
             older.retain(|(post, theirs)| {
                 theirs.order <= self.marker.order && post.number() != kept.number()
             });
-            if let Err(error) = github.hide(&older).await {
+            if let Err(error) = forge.hide(&older).await {
                 let note = format!("an older comment of ours could not be hidden: {error}");
                 self.published.notes.push(note);
             }

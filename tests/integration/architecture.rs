@@ -78,7 +78,7 @@ const HOMES: [(&str, &[&str]); 25] = [
         ],
     ),
     ("handlebars", &["report/template.rs"]),
-    ("http", &["github/client.rs", "github/id_token.rs"]),
+    ("http", &["github/client.rs"]),
     ("http_body_util", &["github/client.rs"]),
     ("octocrab", &["github/client.rs"]),
     ("parquet", &["rows/row_groups.rs", "rows/tests"]),
