@@ -86,18 +86,18 @@ fn literal(cleaned: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             // A table is cut at its pipes before anything else is read, so a backslash is not enough everywhere.
             '|' => escaped.push_str("&#124;"),
-            // GitHub's documented way to write a dollar that opens no formula.
-            '$' => escaped.push_str("<span>$</span>"),
+            // GitHub's documented way to write a dollar that opens no formula; GitLab wants the reference besides.
+            '$' => escaped.push_str("<span>&#36;</span>"),
             _ => escaped.push(character),
         }
         let begins_reference = match character {
-            '@' | '#' => true,
+            _ if is_reference(character, next) => true,
             // `http://`, `mailto:`, `:tada:`
             ':' => next != Some(&' '),
             // `www.`
             'w' | 'W' => next == Some(&'.'),
-            // `GH-12`
-            '-' | '+' | '=' => matches!(before, [.., 'g' | 'G', 'h' | 'H']),
+            // `GH-12`, `GL-12`
+            '-' | '+' | '=' => matches!(before, [.., 'g' | 'G', 'h' | 'H' | 'l' | 'L']),
             _ => hex_runs[index],
         };
         if begins_reference {
@@ -141,13 +141,22 @@ pub fn for_chart(text: &str) -> String {
 /// The text for the title of an issue, which shows no formatting: nothing in it is a mention or a reference.
 pub fn for_title(text: &str, limit: usize) -> String {
     let mut title = String::new();
-    for character in clean(text, limit).chars() {
+    let cleaned = clean(text, limit);
+    let mut characters = cleaned.chars().peekable();
+    while let Some(character) = characters.next() {
         title.push(character);
-        if matches!(character, '@' | '#') {
+        if is_reference(character, characters.peek()) {
             title.push(WORD_JOINER);
         }
     }
     title
+}
+
+/// Whether a sign begins a mention or a reference before what follows: `@user`, `#12`, and GitLab's `!12`, `~label`, `%milestone`,
+/// `&12` and `$12`. <https://docs.gitlab.com/user/markdown/#gitlab-specific-references>
+fn is_reference(sign: char, next: Option<&char>) -> bool {
+    let is_named = next.is_some_and(|next| next.is_alphanumeric() || "_-\"".contains(*next));
+    "@#".contains(sign) || "!~%&$".contains(sign) && is_named
 }
 
 /// The text as a piece of one terminal line: no escape sequence reaches the terminal, and no workflow command the
@@ -190,6 +199,17 @@ pub fn as_block(text: &str, limit: usize, lines: usize) -> String {
     let longest = shown.iter().map(|line| backtick_run(line)).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
     format!("{fence}text\n{}\n{fence}", shown.join("\n"))
+}
+
+/// Markdown in which no line is a quick action of GitLab's, such as `/merge`, also none in a block of code, which old versions do
+/// not know by its fence: such a line begins with an invisible word joiner.
+/// <https://docs.gitlab.com/user/project/quick_actions/>
+pub fn without_quick_actions(text: &str) -> String {
+    let guarded = |line: &str| match line.trim_start().starts_with('/') {
+        true => format!("{WORD_JOINER}{line}"),
+        false => line.to_owned(),
+    };
+    text.split_inclusive(['\n', '\r']).map(guarded).collect()
 }
 
 /// At most `lines` visible lines with their spaces, and a last one that counts those left out.

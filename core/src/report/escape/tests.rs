@@ -23,6 +23,7 @@ fn github() -> Options<'static> {
     options.parse.tasklist_in_table = true;
     options.extension.footnotes = true;
     options.extension.math_code = true;
+    options.extension.math_dollars = true;
     options.extension.alerts = true;
     options
 }
@@ -93,10 +94,15 @@ fn assert_no_reference(text: &str) {
     for pair in characters.windows(2) {
         let joins = pair[1].is_alphanumeric() || "/_+-".contains(pair[1]);
         assert!(!("@#:".contains(pair[0]) && joins), "{text:?}");
+        let names = pair[1].is_alphanumeric() || "_-\"".contains(pair[1]);
+        assert!(!("!~%&$".contains(pair[0]) && names), "{text:?}");
     }
     let lower = text.to_lowercase();
     assert!(!lower.contains("www."), "{text:?}");
-    assert!(!lower.contains("gh-1"), "{text:?}");
+    assert!(
+        !lower.contains("gh-1") && !lower.contains("gl-1"),
+        "{text:?}"
+    );
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
         let commit = word.len() >= 7 && word.bytes().all(|b| b.is_ascii_hexdigit());
         assert!(!commit, "{word:?} in {text:?}");
@@ -137,6 +143,8 @@ fn known_attacks_are_shown_literally() {
         "mailto:a@b.example xmpp:a@b.example ftp://x.example",
         "ends with a backslash \\",
         "WWW.EVIL.EXAMPLE gh-1",
+        "!12 team/x!12 ~bug ~\"a label\" %v1 %\"a milestone\" &3 $4 ^alert#5 GL-6 [vulnerability:7] *iteration:\"x\"",
+        "costs $5 or $6 {+ more +} [[_TOC_]] /merge",
         "@org/team,@a-b. (@x) @@x GH-1,GH-22 owner/repo#1,#2 owner/repo@0123abc0123abc0123abc0123abc0123abc0123",
         "&commat;everyone &#x40;everyone &num;1 &lt;img&gt; &amp;commat;x",
         "https://xn--evl-5na.example HTTPS://X.EXAMPLE <https://x.example> <a@b.example> data:text/html,x",
@@ -258,6 +266,15 @@ fn no_workflow_command_is_printed() {
 }
 
 #[test]
+fn no_line_is_a_quick_action() {
+    let text = "text /a\n/merge\n```text\n  /approve\n```\n| /b |\r/close";
+    let guarded = without_quick_actions(text);
+    let begins = |line: &str| line.trim_start().starts_with('/');
+    assert!(!guarded.split(['\n', '\r']).any(begins), "{guarded:?}");
+    assert_eq!(guarded.replace(WORD_JOINER, ""), text);
+}
+
+#[test]
 fn no_name_ends_a_chart_or_its_quotes() {
     for (hostile, shown) in [
         ("a\"]\n```\n<img src=x>", "a img src x"),
@@ -276,7 +293,7 @@ fn no_name_ends_a_chart_or_its_quotes() {
 fn within_a_tag_nothing_is_a_tag_a_mention_or_a_reference() {
     assert_eq!(
         for_github_html("5 runs, <1% @everyone #1 &lt;", 99),
-        "5 runs, &lt;1% @\u{2060}everyone #\u{2060}1 &amp;lt;"
+        "5 runs, &lt;1% @\u{2060}everyone #\u{2060}1 &amp;\u{2060}lt;"
     );
 }
 
