@@ -27,10 +27,8 @@ pub(crate) fn prices(PricesCommand::Update(arguments): &PricesCommand) -> Result
         ));
     }
     let place = price_file::beside(&file);
-    let mut kept = price_file::read(&place).unwrap_or_else(|error| {
-        warn("prices", &format!("{}; it is replaced", error.in_a_line()));
-        PriceFile::default()
-    });
+    let root = GitCheckout::find(&folder)?.map_or(folder, |git| git.root().to_owned());
+    files::check_target(&place, &root)?;
     let of = (price::SERVICE, region.as_str());
     let published = offer_file::open(of, price::LARGEST_OFFER_FILE, backend::pace()?);
     let published = published.and_then(|file| price::published(file, &region, today()));
@@ -42,8 +40,12 @@ pub(crate) fn prices(PricesCommand::Update(arguments): &PricesCommand) -> Result
             "check the region and the network, and start it again; or write `prices` into the spec",
         )
     })?;
+    // Only now, as another update may have written another region meanwhile.
+    let mut kept = price_file::read(&place).unwrap_or_else(|error| {
+        warn("prices", &format!("{}; it is replaced", error.in_a_line()));
+        PriceFile::default()
+    });
     kept.0.insert(region.clone(), published);
-    let root = GitCheckout::find(&folder)?.map_or(folder, |git| git.root().to_owned());
     files::write_readable(&place, kept.text().as_bytes(), &root)?;
     let written = &kept.0[&region];
     say(&format!(

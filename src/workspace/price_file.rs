@@ -29,7 +29,7 @@ pub(crate) fn read(file: &Path) -> Result<PriceFile, AppError> {
     let parsed = text.and_then(|text| PriceFile::parse(&text).map_err(Error::other));
     parsed.map_err(|error| {
         AppError::usage(format!("{} cannot be read", file.display()))
-            .help("remove it, or write it anew with `canary-gate prices update`")
+            .help("remove it, and write it anew with `canary-gate prices update`")
             .caused_by(error)
     })
 }

@@ -100,6 +100,7 @@ pub fn published(file: impl Read, region: &str, today: Date) -> Result<RegionPri
         let usd = file.terms.on_demand.get(&sku).and_then(|terms| terms.0);
         let kind = training.filter(|(of, _)| of == region);
         let kind = kind.and_then(|(_, kind)| kind.parse().ok());
+        let kind = kind.filter(|kind: &InstanceType| !kind.is_local());
         if let Some((kind, usd)) = kind.zip(usd) {
             let UsdPerHour(highest) = usd_per_hour.entry(kind).or_default();
             *highest = highest.max(usd);
