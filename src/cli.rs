@@ -337,6 +337,11 @@ pub struct RunArguments {
     pub verdict: VerdictArguments,
     #[command(flatten)]
     pub output: OutputArguments,
+
+    /// Keep a note with the report up to date on the merge request of this pipeline, by an access token of its project (role Reporter,
+    /// scope `api`) in CANARY_GATE_GITLAB_TOKEN. That it cannot be written is a warning
+    #[arg(long, value_name = "SERVICE", value_parser = ["gitlab"], help_heading = "Output")]
+    pub comment: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -368,6 +373,11 @@ pub struct ReportArguments {
     pub from: Vec<PathBuf>,
     #[command(flatten)]
     pub output: OutputArguments,
+
+    /// Keep a note with the report up to date on the merge request of this pipeline, by an access token of its project (role Reporter,
+    /// scope `api`) in CANARY_GATE_GITLAB_TOKEN. That it cannot be written is a warning
+    #[arg(long, value_name = "SERVICE", value_parser = ["gitlab"], help_heading = "Output")]
+    pub comment: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

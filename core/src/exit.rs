@@ -25,6 +25,12 @@ pub struct Strictness {
     pub on_inconclusive: OnInconclusive,
 }
 
+/// The strictness of a report that has no job.
+pub const NOTHING_JUDGED: Strictness = Strictness {
+    strict: false,
+    on_inconclusive: OnInconclusive::Fail,
+};
+
 impl Strictness {
     /// Where what is unknown is the doing of the change.
     #[must_use]

@@ -9,6 +9,7 @@ mod forecast;
 mod history;
 mod iam_policy;
 mod init;
+mod merge_request;
 mod plan;
 mod prices;
 mod probe;
@@ -42,7 +43,7 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::Run(arguments) => in_runtime(|| run::run(arguments, loudness)),
         CliCommand::Forecast(arguments) => forecast::forecast(arguments, loudness),
         CliCommand::Prices(command) => prices::prices(command),
-        CliCommand::Report(arguments) => report::report(arguments, loudness),
+        CliCommand::Report(arguments) => in_runtime(|| report::report(arguments, loudness)),
         CliCommand::Drift(arguments) => in_runtime(|| drift::drift(arguments, loudness)),
         CliCommand::History(command) => in_runtime(|| history::history(command, loudness)),
         CliCommand::Actuals(arguments) => in_runtime(|| actuals::actuals(arguments, loudness)),

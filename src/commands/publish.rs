@@ -29,7 +29,7 @@ pub(crate) struct ReportOutput<'a> {
     files: Vec<(&'a Path, ReportFormat)>,
     root: PathBuf,
     /// The layout of Markdown; `None`: ours.
-    template: Option<Template>,
+    pub(crate) template: Option<Template>,
     loudness: Loudness,
 }
 

@@ -1,13 +1,17 @@
 //! `report --from`: renders stored reports.
 
 use crate::cli::ReportArguments;
+use crate::commands::merge_request;
 use crate::commands::publish::ReportOutput;
 use crate::console::files;
 use crate::console::{AppError, Loudness};
 use crate::report;
 use crate::workspace::recorded;
 
-pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<u8, AppError> {
+pub(crate) async fn report(
+    arguments: &ReportArguments,
+    loudness: Loudness,
+) -> Result<u8, AppError> {
     let here = files::current_folder()?;
     let output = ReportOutput::prepare(&arguments.output, &here, loudness)?;
     let parts = arguments.from.iter().map(|file| recorded::report(file));
@@ -16,5 +20,8 @@ pub(crate) fn report(arguments: &ReportArguments, loudness: Loudness) -> Result<
             .help("each job belongs in one part; name each part once")
             .caused_by(error)
     })?;
+    if let Some(note) = merge_request::wanted(arguments.comment.as_deref()) {
+        merge_request::post(&note, Ok((&report, output.template.as_ref()))).await;
+    }
     output.publish(&report)
 }

@@ -5,6 +5,7 @@
 use crate::backend::{Reuse, RunPart};
 use crate::change::AffectedJob;
 use crate::cli::RunArguments;
+use crate::commands::merge_request;
 use crate::commands::publish::{self, ReportOutput};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, Loudness};
@@ -20,6 +21,22 @@ use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
 
 pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
+    let note = merge_request::wanted(arguments.comment.as_deref());
+    let found = found(arguments, loudness).await;
+    if let Some(note) = note {
+        let found = found.as_ref();
+        let found = found.map(|(output, checked)| (&checked.report, output.template.as_ref()));
+        merge_request::post(&note, found).await;
+    }
+    let (output, Checked { report, error, .. }) = found?;
+    output.publish_found(&report, error)
+}
+
+/// What the check found, and where its report is wanted.
+async fn found(
+    arguments: &RunArguments,
+    loudness: Loudness,
+) -> Result<(ReportOutput<'_>, Checked), AppError> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     project.grows = project.relative(arguments.measurements.iter());
@@ -66,8 +83,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
     let checked = request.check(project, signals::watch()?, loudness, async |_, _, _| {
         Ok(None)
     });
-    let Checked { report, error, .. } = checked.await?;
-    output.publish_found(&report, error)
+    Ok((output, checked.await?))
 }
 
 /// The result of a run.

@@ -6,10 +6,12 @@ use crate::console::AppError;
 use crate::secret::SecretMask;
 
 /// Variables of the gate's own secrets. A local canary gets none of them, and may read them from `/proc` all the same.
-const HELD: [&str; 9] = [
+const HELD: [&str; 11] = [
     "INPUT_GITHUB-TOKEN",
     "GITHUB_TOKEN",
     "GH_TOKEN",
+    "CANARY_GATE_GITLAB_TOKEN",
+    "CI_JOB_TOKEN",
     "ACTIONS_RUNTIME_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "AWS_SECRET_ACCESS_KEY",

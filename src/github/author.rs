@@ -6,6 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Author {
     /// Of an app, GraphQL's may lack the `[bot]` that it has elsewhere.
+    #[serde(alias = "username")]
     pub login: String,
     /// Stays when the login changes, and no other account gets it; absent if the answer lacks it.
     #[serde(alias = "databaseId")]

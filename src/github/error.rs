@@ -63,7 +63,7 @@ impl GithubError {
         Self::new(
             GithubErrorKind::Other,
             format!("the {what} could not be brought up to date in several attempts"),
-            "start the workflow again; a `concurrency` group keeps its runs from writing at the same time",
+            "start the workflow again; a `concurrency` group, or a `resource_group` of GitLab's, keeps its runs from writing at the same time",
         )
     }
 
@@ -181,13 +181,17 @@ impl Service {
             500..=599 => (
                 Passing,
                 format!("{name} failed at {request}: {status}, after {tries} attempts"),
-                "run the job again; see https://www.githubstatus.com for outages".to_owned(),
+                format!("run the job again; see {} for outages", self.outages),
             ),
             _ => (
                 Other,
                 format!("{name} answered {request} with {status}: {message}"),
                 REPORT.to_owned(),
             ),
+        };
+        let help = match (self.may_not, status) {
+            (Some(help), 401 | 403 | 404) => help.to_owned(),
+            _ => help,
         };
         GithubError { kind, what, help }
     }

@@ -17,14 +17,13 @@ mod tests;
 /// How far clocks may differ: a run of ours writes no marker that is further ahead.
 pub(super) const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_hours(1);
 
-/// The most bytes of a text, its marker included: GitHub takes 65,536 characters.
+/// The most bytes of a text, its marker included: GitHub takes 65,536 characters, and GitLab a million.
 pub const LONGEST_TEXT: usize = 65_000;
 
 const CLOSING: &str = " -->";
 const RUNNING: &str = " state=running";
 /// The end of a text that was cut.
-pub(super) const CUT: &str =
-    "\n\n*What follows did not fit here; it is in the step summary of the run.*";
+pub(super) const CUT: &str = "\n\n*What follows did not fit here; it is on the page of the run.*";
 
 /// What a text is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

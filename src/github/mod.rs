@@ -1,5 +1,5 @@
-//! GitHub: what started the gate, what changed, and the report's destination: a comment, or the tracking issue of a drift. The
-//! only room that uses its API.
+//! GitHub: what started the gate, what changed, and the report's destination: a comment, or the tracking issue of a drift; and
+//! GitLab, where it is a note. The only room that uses their APIs.
 //!
 //! Reading GitHub's data is pure ([`event`], [`marker`]); [`client`] sends requests, and everything that it returns
 //! may be a pull request's own text.
@@ -13,6 +13,7 @@ pub mod commit;
 pub mod environment;
 pub mod error;
 pub mod event;
+pub mod gitlab;
 pub mod head_check;
 pub mod id_token;
 pub mod identity;

@@ -1,4 +1,4 @@
-//! Comments and issues as the API lists and writes them, and which of them are ours.
+//! Comments, notes and issues as an API lists and writes them, and which of them are ours.
 //!
 //! All workflows of a repository write as one bot, and one of them may repeat what a pull request's author wrote. So a marker
 //! counts only in what we wrote, and a marker from the future does not count: it would silence every run until then.
@@ -30,6 +30,8 @@ pub enum PostPlace {
     PullRequest(u64),
     /// An issue of the repository.
     Issues,
+    /// A note on a merge request of GitLab's: the number of its project, and its own there.
+    MergeRequest { project: u64, iid: u64 },
 }
 
 /// A comment or an issue.
@@ -42,13 +44,13 @@ pub struct Post {
     #[serde(default)]
     pub node_id: String,
     /// `None` for an account that is gone.
-    #[serde(rename = "user")]
+    #[serde(rename = "user", alias = "author")]
     pub author: Option<Author>,
     /// `None` for a comment.
     pub title: Option<String>,
     pub(super) body: Option<String>,
-    /// Where a person reads it.
-    #[serde(rename = "html_url")]
+    /// Where a person reads it; empty if the answer lacks it.
+    #[serde(rename = "html_url", default)]
     pub url: String,
     /// A list of issues has pull requests too.
     pull_request: Option<serde::de::IgnoredAny>,
@@ -113,13 +115,16 @@ impl PostPlace {
         match self {
             Self::PullRequest(number) => format!("issues/{number}/comments"),
             Self::Issues => "issues".to_owned(),
+            Self::MergeRequest { project, iid } => {
+                format!("projects/{project}/merge_requests/{iid}/notes")
+            }
         }
     }
 
     fn path_of(self, post: &Post) -> String {
         match self {
             Self::PullRequest(_) => format!("issues/comments/{}", post.number()),
-            Self::Issues => format!("issues/{}", post.number()),
+            _ => format!("{}/{}", self.path(), post.number()),
         }
     }
 }
@@ -137,6 +142,7 @@ impl Forge {
         let sorted = "sort=created&direction=asc";
         let path = match (place, since) {
             (PostPlace::PullRequest(_), _) => place.path(),
+            (PostPlace::MergeRequest { .. }, _) => format!("{}?sort=asc", place.path()),
             (PostPlace::Issues, None) => format!("issues?state=open&{sorted}"),
             (PostPlace::Issues, Some(since)) => {
                 format!("issues?state=closed&{sorted}&since={since}")
@@ -191,7 +197,6 @@ impl Forge {
         kept: &Post,
     ) -> Result<(), GithubError> {
         let result = match place {
-            PostPlace::PullRequest(_) => self.delete(&place.path_of(duplicate)).await,
             PostPlace::Issues => {
                 let why = format!(
                     "A duplicate of #{}: two runs opened one at the same time.",
@@ -202,6 +207,7 @@ impl Forge {
                 let closed = self.write_post(place, Some(duplicate), (None, &body), closed_as);
                 closed.await.map(drop)
             }
+            _ => self.delete(&place.path_of(duplicate)).await,
         };
         match result {
             Err(error) if error.kind == GithubErrorKind::NotFound => Ok(()),

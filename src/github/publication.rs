@@ -18,6 +18,7 @@ use super::error::{GithubError, GithubErrorKind};
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
 use super::posts::{OwnPost, Post, PostPlace, newest, own};
+use crate::report::escape::without_quick_actions;
 
 #[cfg(test)]
 mod tests;
@@ -111,8 +112,8 @@ impl Publication {
     pub fn marker(&self, state: MarkerState) -> Marker {
         Marker {
             kind: match self.place {
-                PostPlace::PullRequest(_) => MarkerKind::Report,
                 PostPlace::Issues => MarkerKind::Drift,
+                _ => MarkerKind::Report,
             },
             spec: self.subject.clone(),
             order: self.order,
@@ -120,7 +121,12 @@ impl Publication {
         }
     }
 
-    /// Makes a text stand on GitHub, once.
+    /// The bytes that a text may have.
+    pub fn room(&self) -> usize {
+        self.marker(MarkerState::Final).room()
+    }
+
+    /// Makes a text stand there, once.
     ///
     /// A post whose marker is ahead of `now` by more than clocks differ is not ours. The token needs `pull-requests: write` or
     /// `issues: write`.
@@ -163,6 +169,7 @@ impl Publication {
         match self.place {
             PostPlace::PullRequest(_) => "comment",
             PostPlace::Issues => "issue",
+            PostPlace::MergeRequest { .. } => "note",
         }
     }
 }
@@ -320,7 +327,11 @@ impl<'a> Rounds<'a> {
         };
         let both = verdict.zip(shown);
         let both = both.map(|(verdict, shown)| with_verdict(text, verdict, shown, room));
-        self.marker.above(both.as_deref().unwrap_or(text))
+        let whole = self.marker.above(both.as_deref().unwrap_or(text));
+        match self.publication.place {
+            PostPlace::MergeRequest { .. } => without_quick_actions(&whole),
+            _ => whole,
+        }
     }
 
     /// Lists, decides, and writes at most one text; ends if nothing was missing.

@@ -11,6 +11,12 @@ pub(super) struct Service {
     pub(super) token: (&'static str, &'static str),
     /// The method that changes a part of something.
     pub(super) change: &'static str,
+    /// Where outages are announced.
+    pub(super) outages: &'static str,
+    /// The path that says whose token it is; `None` where only GraphQL does.
+    pub(super) viewer: Option<&'static str>,
+    /// What to do where a token may not; `None` where a permission of the job is missing.
+    pub(super) may_not: Option<&'static str>,
 }
 
 pub(super) static GITHUB: Service = Service {
@@ -19,4 +25,20 @@ pub(super) static GITHUB: Service = Service {
     accept: "application/vnd.github+json",
     token: ("authorization", "Bearer "),
     change: "PATCH",
+    outages: "https://www.githubstatus.com",
+    viewer: None,
+    may_not: None,
 };
+
+pub(super) static GITLAB: Service = Service {
+    name: "GitLab",
+    address: "CI_API_V4_URL",
+    accept: "application/json",
+    token: ("private-token", ""),
+    change: "PUT",
+    outages: "https://status.gitlab.com",
+    viewer: Some("user"),
+    may_not: Some(TOKEN_OF_GITLAB),
+};
+
+pub(super) const TOKEN_OF_GITLAB: &str = "make an access token of the merge request's project, with the role Reporter and the scope `api`, and keep it there as the masked variable CANARY_GATE_GITLAB_TOKEN; the job's own CI_JOB_TOKEN cannot write notes. A protected variable reaches only pipelines of protected branches, and none reaches that of a fork";

@@ -322,6 +322,7 @@ files!(local; ""
     draw,
     drift,
     first_errors,
+    gitlab,
     gpu_candidates,
     gpu_memory,
     groups,

@@ -6,6 +6,7 @@
 use super::document::{Block, Document, DocumentLine, FoldKind, Headline, Table};
 use super::label::Label;
 use super::mark::Mark;
+use super::template::Template;
 use super::text::Prose;
 use super::{JobReport, Report};
 use super::{compose, failures, markdown, words};
@@ -31,6 +32,14 @@ pub fn render_within(report: &Report, limit: usize) -> String {
             Some(Cut::Rows(count)) => rows += count,
             None => return verdict_alone(report, limit),
         }
+    }
+}
+
+/// The same by a team's layout, if there is one, which nothing is taken out of.
+pub fn page_within(report: &Report, template: Option<&Template>, limit: usize) -> String {
+    match template {
+        Some(template) => markdown::render_by(template, report),
+        None => render_within(report, limit),
     }
 }
 
@@ -93,12 +102,9 @@ fn left_out(report: &Report, parts: &[Prose], rows: usize) -> Option<DocumentLin
     let parts = parts.iter().cloned().chain(rows.map(Prose::literal));
     let parts = Prose::joined(parts, "; ");
     let run = report.run_url.as_deref().and_then(Prose::run);
-    let run = run.map_or(Prose::default(), |run| Prose::fill(" of {}", [run]));
+    let run = run.unwrap_or_else(|| Prose::own("the run"));
     let is_cut = !parts.is_empty();
-    let text = Prose::fill(
-        "{}. The whole report is in the step summary{}.",
-        [parts, run],
-    );
+    let text = Prose::fill("{}. The whole report is on the page of {}.", [parts, run]);
     is_cut.then(|| DocumentLine::new(Label::LEFT_OUT, text))
 }
 
@@ -158,7 +164,7 @@ mod tests {
         assert!(!text.contains("<details><summary>Canaries"), "{text}");
         assert!(text.contains("```mermaid"), "{text}");
         assert!(text.contains(
-            "**Left out, to fit a comment:** Canaries. The whole report is in the step summary of [run 4821]("
+            "**Left out, to fit a comment:** Canaries. The whole report is on the page of [run 4821]("
         ), "{text}");
         while text.contains("<details>") {
             assert!(text.contains("**What would fit.**"), "{text}");

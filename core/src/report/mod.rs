@@ -66,7 +66,7 @@ pub use footer::ReportStamp;
 pub use json::{
     ReportError, from_json, measurement_schema, omit_nulls, published, report_schema, to_json,
 };
-pub use length::render_within;
+pub use length::{page_within, render_within};
 pub use merge::{MergeError, merge};
 pub use status::{
     Ended, InProgress, JobInProgress, Leftovers, ended, in_progress, status_line, unposted,

@@ -37,7 +37,6 @@ use crate::github::environment::Environment;
 use crate::grammar::count;
 use crate::history::record::Command;
 use crate::report::{DOCUMENTS, Leftovers};
-use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
 use crate::workspace::base_policy;
@@ -50,12 +49,6 @@ use post_step::Stage;
 use publisher::{PublishedSpec, Publisher};
 use specs::Specs;
 use trigger::Trigger;
-
-/// The strictness of a report that has no job.
-const NOTHING_JUDGED: Strictness = Strictness {
-    strict: false,
-    on_inconclusive: OnInconclusive::Fail,
-};
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -461,7 +454,7 @@ fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
 fn nothing_run(why: Vec<String>) -> Checked {
     let now = jiff::Timestamp::now();
     Checked {
-        report: whole_report::report(Vec::new(), why, NOTHING_JUDGED, now),
+        report: whole_report::report(Vec::new(), why, exit::NOTHING_JUDGED, now),
         affected: 0,
         project: None,
         error: None,

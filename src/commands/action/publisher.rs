@@ -13,7 +13,7 @@ use crate::github::commands::{self, Annotation, AnnotationLevel};
 use crate::github::environment::Environment;
 use crate::github::error::GithubErrorKind;
 use crate::github::head_check::{CheckState, HeadCheck, HeadCheckKind};
-use crate::github::marker::{LONGEST_TEXT, MarkerState};
+use crate::github::marker::LONGEST_TEXT;
 use crate::github::outputs::LONGEST_SUMMARY;
 use crate::github::posts::PostPlace;
 use crate::github::publication::{
@@ -22,9 +22,7 @@ use crate::github::publication::{
 use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::report::template::Template;
-use crate::report::{
-    self, Ended, InProgress, JobInProgress, Leftovers, ReportStamp, markdown, terminal,
-};
+use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, ReportStamp, terminal};
 use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
@@ -111,7 +109,7 @@ impl Publisher {
             environment,
             strictness: Strictness {
                 on_inconclusive: inputs.on_inconclusive.unwrap_or(OnInconclusive::Fail),
-                ..super::NOTHING_JUDGED
+                ..exit::NOTHING_JUDGED
             },
             is_pending: false,
             is_sum: false,
@@ -458,15 +456,11 @@ impl Publisher {
         let is_nothing = report.exit_code == 0
             && checked.affected == 0
             && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
-        let page = |limit| match &self.template {
-            Some(template) => markdown::render_by(template, report),
-            None => report::render_within(report, limit),
-        };
+        let page = |limit| report::page_within(report, self.template.as_ref(), limit);
         let shown = shown.map(|shown| format!("{shown}\n"));
         let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
         let shown = shown.unwrap_or_default();
-        let marker = (self.comment.as_ref()).map(|comment| comment.marker(MarkerState::Final));
-        let room = marker.map_or(LONGEST_TEXT, |marker| marker.room());
+        let room = (self.comment.as_ref()).map_or(LONGEST_TEXT, Publication::room);
         PublishedTexts {
             code: report.exit_code,
             page: page(room.saturating_sub(shown.len())),

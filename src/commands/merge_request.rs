@@ -1,0 +1,72 @@
+//! The note on a merge request of GitLab: what a command found is posted first, and then it ends as it would without.
+
+use jiff::Timestamp;
+
+use crate::assess::whole_report;
+use crate::console::{AppError, printable, say};
+use crate::exit::{self, NOTHING_JUDGED};
+use crate::gate::backend;
+use crate::github::gitlab::MergeRequest;
+use crate::github::publication::{Intent, PostText, PublicationOutcome};
+use crate::report::template::Template;
+use crate::report::{self, Report};
+use crate::verdict::Verdict;
+
+/// Where a note goes, if one is wanted and can be written; what is missing is said before anything is spent. Needs a runtime.
+pub(crate) fn wanted(service: Option<&str>) -> Option<MergeRequest> {
+    service?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let found = backend::pace().and_then(|pace| Ok(MergeRequest::of(&variable, pace)?));
+    found.map_err(|error| warn(&error)).ok()
+}
+
+/// Writes there what was found, or why nothing could be; an interrupted run leaves the note as it is. That it cannot be written
+/// decides nothing.
+pub(crate) async fn post(
+    place: &MergeRequest,
+    found: Result<(&Report, Option<&Template>), &AppError>,
+) {
+    let now = Timestamp::now();
+    let (mut report, template) = match found {
+        Ok((report, template)) => (report.clone(), template),
+        Err(error) if [exit::INTERRUPTED, exit::TERMINATED].contains(&error.code()) => return,
+        Err(error) => {
+            let mut report = whole_report::report(Vec::new(), Vec::new(), NOTHING_JUDGED, now);
+            report.failures = vec![error.failure(None)];
+            report.verdict = Verdict::Unknown;
+            report.exit_code = error.code();
+            (report, None)
+        }
+    };
+    report.run_url = Some(place.job_url.clone());
+    let mut policy = report.policy.iter();
+    let is_as_on_the_base = policy.all(|one| one.notes.is_empty() && one.removed_jobs.is_empty());
+    let intent = match report.exit_code == 0 && report.jobs.is_empty() && is_as_on_the_base {
+        true => Intent::Refresh,
+        false => Intent::Verdict,
+    };
+    let page = report::page_within(&report, template, place.note.room());
+    let text = PostText::comment(&page, intent);
+    match place.note.publish(&place.forge, &text, now).await {
+        Ok(published) => {
+            for note in &published.notes {
+                say(&format!("note: {}", printable(note)));
+            }
+            say(match published.outcome {
+                PublicationOutcome::Nothing => {
+                    "no note is written: no job is affected, and there is none to bring up to date"
+                }
+                _ => "the note on the merge request is up to date",
+            });
+        }
+        Err(error) => warn(&error.into()),
+    }
+}
+
+fn warn(error: &AppError) {
+    let why = error.render_beside(false);
+    say(&format!(
+        "warning: no note on a merge request is written:\n{}",
+        why.trim_end()
+    ));
+}
