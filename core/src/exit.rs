@@ -18,18 +18,12 @@ pub const INTERRUPTED: u8 = 130;
 pub const TERMINATED: u8 = 143;
 
 /// Which uncertain outcomes fail the check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Strictness {
     /// Whether at_risk fails the check.
     pub strict: bool,
     pub on_inconclusive: OnInconclusive,
 }
-
-/// The strictness of a report that has no job.
-pub const NOTHING_JUDGED: Strictness = Strictness {
-    strict: false,
-    on_inconclusive: OnInconclusive::Fail,
-};
 
 impl Strictness {
     /// Where what is unknown is the doing of the change.

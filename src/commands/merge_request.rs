@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::assess::whole_report;
 use crate::console::{AppError, printable, say};
-use crate::exit::{self, NOTHING_JUDGED};
+use crate::exit::{self, Strictness};
 use crate::gate::backend;
 use crate::github::gitlab::MergeRequest;
 use crate::github::publication::{Intent, PostText, PublicationOutcome};
@@ -31,7 +31,8 @@ pub(crate) async fn post(
         Ok((report, template)) => (report.clone(), template),
         Err(error) if [exit::INTERRUPTED, exit::TERMINATED].contains(&error.code()) => return,
         Err(error) => {
-            let mut report = whole_report::report(Vec::new(), Vec::new(), NOTHING_JUDGED, now);
+            let mut report =
+                whole_report::report(Vec::new(), Vec::new(), Strictness::default(), now);
             report.failures = vec![error.failure(None)];
             report.verdict = Verdict::Unknown;
             report.exit_code = error.code();
@@ -64,9 +65,6 @@ pub(crate) async fn post(
 }
 
 fn warn(error: &AppError) {
-    let why = error.render_beside(false);
-    say(&format!(
-        "warning: no note on a merge request is written:\n{}",
-        why.trim_end()
-    ));
+    say("warning: no note on a merge request is written:");
+    say(error.render_beside(false).trim_end());
 }

@@ -16,7 +16,6 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use octocrab::{Octocrab, OctocrabBuilder};
 use reqwest::{Client, redirect};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -61,19 +60,14 @@ pub struct Settings<'a> {
     pub pace: f64,
 }
 
-/// What sends requests with one token, and repeats them.
-#[derive(Debug, Clone)]
-pub(super) struct Transport {
-    octocrab: Octocrab,
-    authorization: (&'static str, HeaderValue),
-    pace: f64,
-}
-
 /// A client for one repository of a service.
 #[derive(Debug, Clone)]
 pub struct Forge {
     pub(super) service: &'static Service,
-    transport: Transport,
+    octocrab: Octocrab,
+    authorization: HeaderValue,
+    /// A factor on every wait.
+    pace: f64,
     /// Everything up to its own paths, with a slash at the end.
     root: String,
     /// `None` if there is none, or if it is on another host than the API, where the token must not be sent.
@@ -109,16 +103,7 @@ pub(super) struct ApiResponse {
 }
 
 /// A try that failed, and how long to wait before the next; `None` where no other would help, or it might be carried out twice.
-struct FailedTry {
-    error: GithubError,
-    wait: Option<Duration>,
-}
-
-impl From<GithubError> for FailedTry {
-    fn from(error: GithubError) -> Self {
-        Self { error, wait: None }
-    }
-}
+type FailedTry = (GithubError, Option<Duration>);
 
 impl Github {
     /// A client; sends nothing, and needs a runtime.
@@ -143,17 +128,36 @@ impl Github {
         })
     }
 
-    /// A client of a service's API; sends nothing, and needs a runtime. `root` ends with a slash.
+    /// A client of a service's API, of which `root` ends with a slash; sends nothing, and needs a runtime. It goes by the proxy that the
+    /// environment names, as AWS's clients do: `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either spelling. Redirects are not
+    /// followed, which could take a token to somebody else.
     pub(super) fn at(
         service: &'static Service,
         root: String,
         token: &Token,
         pace: f64,
     ) -> Result<Self, GithubError> {
-        let transport = Transport::new(service, token, pace);
+        let unusable = |why: String| service.not_reachable(&root, &why);
+        let authorization = HeaderValue::try_from(format!("{}{}", service.token.1, token.expose()));
+        let mut authorization =
+            authorization.map_err(|_| unusable("the token cannot be sent".to_owned()))?;
+        authorization.set_sensitive(true);
+        let http = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
+            .timeout(TIMEOUT)
+            .redirect(redirect::Policy::none())
+            .build()
+            .map_err(|error| unusable(causes(&error)))?;
+        let octocrab = OctocrabBuilder::new()
+            .add_header(USER_AGENT, OUR_NAME.to_owned())
+            .build_with_reqwest(http)
+            .map_err(|error| unusable(causes(&error)))?;
         Ok(Self {
             service,
-            transport: transport.map_err(|reason| service.not_reachable(&root, &reason))?,
+            octocrab,
+            authorization,
+            pace: pace.clamp(0.0, 1.0),
             root,
             graphql_url: None,
             answers: Arc::default(),
@@ -168,32 +172,16 @@ impl Github {
         self.send_json("GET", path, None).await
     }
 
-    /// Creates something. After [`Unsure`](super::error::GithubErrorKind::Unsure) it may exist all the same.
-    pub async fn post_json<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, GithubError> {
-        self.send_json("POST", path, Some(body)).await
-    }
-
-    /// Changes something.
-    pub async fn patch_json<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, GithubError> {
-        self.send_json(self.service.change, path, Some(body)).await
-    }
-
-    async fn send_json<T: DeserializeOwned>(
+    /// Reads JSON, creates or changes something. What a POST creates may exist all the same after
+    /// [`Unsure`](super::error::GithubErrorKind::Unsure).
+    pub async fn send_json<T: DeserializeOwned>(
         &self,
         method: &'static str,
         path: &str,
         body: Option<&Value>,
     ) -> Result<T, GithubError> {
         let call = self.call(method, path, body);
-        call.read(&self.transport.send(&call).await?.body)
+        call.read(&self.send(&call).await?.body)
     }
 
     /// Reads JSON from a path of objects' ids, whose answer does not change: once.
@@ -220,7 +208,7 @@ impl Github {
         if let Some(known) = answers.get(&call.url) {
             return Ok(known.clone());
         }
-        let answer = self.transport.send(call).await?.body;
+        let answer = self.send(call).await?.body;
         answers.insert(call.url.clone(), answer.clone());
         Ok(answer)
     }
@@ -238,7 +226,7 @@ impl Github {
         let list = call.url.clone();
         for page in 1..=most {
             call.url = format!("{list}{sign}per_page={PER_PAGE}&page={page}");
-            let answer = self.transport.send(&call).await?;
+            let answer = self.send(&call).await?;
             let items: Vec<T> = call.read(&answer.body)?;
             // Whether there is a next page comes from the answer, but never its address. A short page need not be the last.
             let is_last = items.len() < PER_PAGE && !has_next(&answer.headers);
@@ -247,16 +235,15 @@ impl Github {
                 return Ok(());
             }
         }
-        Err(call
-            .service
-            .too_large(&call.name(), most * PER_PAGE, "entries"))
+        let most = most * PER_PAGE;
+        Err(self.service.too_large(&call.name(), most, "entries"))
     }
 
     /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier
     /// attempt of this call deleted it.
     pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
         let call = self.call("DELETE", path, None);
-        self.transport.send(&call).await.map(|_| ())
+        self.send(&call).await.map(|_| ())
     }
 
     /// Sends a GraphQL query, or a mutation that may be carried out twice: it is repeated like a reading request.
@@ -274,25 +261,24 @@ impl Github {
             url: url.clone(),
             ..self.call("POST", "graphql", Some(&body))
         };
-        let answer = self.transport.send(&call).await?;
-        let answer: GraphqlAnswer<T> = call.read(&answer.body)?;
-        match (answer.data, answer.errors.first()) {
-            (Some(data), None) => Ok(data),
-            (_, Some(error)) => {
-                let message = line(&error.message);
-                Err(call.service.unprocessable(&call.name(), &message))
-            }
-            (None, None) => Err(call.malformed("it has neither data nor errors")),
+        let answer = self.send(&call).await?;
+        let mut answer: Value = call.read(&answer.body)?;
+        let error = &answer["errors"][0];
+        if !error.is_null() {
+            let message = line(error["message"].as_str().unwrap_or_default());
+            return Err(call.service.unprocessable(&call.name(), &message));
         }
+        let data = serde_json::from_value(answer["data"].take());
+        data.map_err(|error| call.service.malformed(&call.name(), &error.to_string()))
     }
 
     /// Waits before the caller's next attempt after `tried` ones.
     pub(super) async fn pause(&self, tried: usize) {
         let tried = u32::try_from(tried).unwrap_or(u32::MAX);
-        self.transport.wait(backoff(tried)).await;
+        self.wait(backoff(tried)).await;
     }
 
-    fn call<'a>(
+    pub(super) fn call<'a>(
         &self,
         method: &'static str,
         path: &'a str,
@@ -308,33 +294,6 @@ impl Github {
             limit: JSON_LIMIT,
         }
     }
-}
-
-impl Transport {
-    /// Sends nothing, and needs a runtime. It goes by the proxy that the environment names, as AWS's clients do: `HTTPS_PROXY`,
-    /// `ALL_PROXY` and `NO_PROXY`, in either spelling. Redirects are not followed, which could take a token to somebody else.
-    pub(super) fn new(service: &Service, token: &Token, pace: f64) -> Result<Self, String> {
-        let (header, before) = service.token;
-        let authorization = HeaderValue::try_from(format!("{before}{}", token.expose()));
-        let mut authorization = authorization.map_err(|_| "the token cannot be sent".to_owned())?;
-        authorization.set_sensitive(true);
-        let http = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .timeout(TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .build()
-            .map_err(|error| causes(&error))?;
-        let octocrab = OctocrabBuilder::new()
-            .add_header(USER_AGENT, OUR_NAME.to_owned())
-            .build_with_reqwest(http)
-            .map_err(|error| causes(&error))?;
-        Ok(Self {
-            octocrab,
-            authorization: (header, authorization),
-            pace: pace.clamp(0.0, 1.0),
-        })
-    }
 
     async fn wait(&self, wait: Duration) {
         tokio::time::sleep(wait.mul_f64(self.pace)).await;
@@ -344,14 +303,11 @@ impl Transport {
     pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
         let mut tried = 1;
         loop {
-            let failed = match self.once(call, tried).await {
+            match self.once(call, tried).await {
                 Ok(answer) => return Ok(answer),
-                Err(failed) => failed,
-            };
-            let Some(wait) = failed.wait.filter(|_| tried < TRIES) else {
-                return Err(failed.error);
-            };
-            self.wait(wait).await;
+                Err((_, Some(wait))) if tried < TRIES => self.wait(wait).await,
+                Err((error, _)) => return Err(error),
+            }
             tried += 1;
         }
     }
@@ -363,7 +319,7 @@ impl Transport {
             .method(call.method)
             .uri(&call.url)
             .header(ACCEPT, call.accept)
-            .header(self.authorization.0, &self.authorization.1);
+            .header(self.service.token.0, &self.authorization);
         let request = self.octocrab.build_request(request, call.body);
         let request = request.map_err(|error| broken(&error))?;
         let response = self.octocrab.execute(request).await;
@@ -376,18 +332,16 @@ impl Transport {
             Err(_) if !is_success => Vec::new(),
             Err(error) if error.is::<LengthLimitError>() => {
                 let error = call.service.too_large(&call.name(), limit, "bytes");
-                return Err(call.unread(error).into());
+                return Err((call.unread(error), None));
             }
             Err(error) => return Err(broken(&*error)),
         };
         let headers = parts.headers;
-        match is_success {
-            true => Ok(ApiResponse { headers, body }),
-            false => {
-                let status = parts.status.as_u16();
-                Err(call.refused(tried, &refusal(status, &headers, &body)))
-            }
+        if is_success {
+            return Ok(ApiResponse { headers, body });
         }
+        let status = parts.status.as_u16();
+        Err(call.refused(tried, &refusal(status, &headers, &body)))
     }
 }
 
@@ -404,11 +358,9 @@ impl ApiCall<'_> {
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, GithubError> {
         let read = serde_json::from_slice(body);
-        read.map_err(|error| self.unread(self.malformed(&error.to_string())))
-    }
-
-    fn malformed(&self, reason: &str) -> GithubError {
-        self.service.malformed(&self.name(), reason)
+        read.map_err(|error: serde_json::Error| {
+            self.unread(self.service.malformed(&self.name(), &error.to_string()))
+        })
     }
 
     /// The error of an answer that cannot be read; the request was carried out all the same.
@@ -422,35 +374,19 @@ impl ApiCall<'_> {
     /// The failure of a try that got no answer, or an incomplete one.
     fn broken(&self, tried: u32, reason: &str) -> FailedTry {
         if !self.is_repeatable() {
-            return self.service.unsure(&self.name(), reason).into();
+            return (self.service.unsure(&self.name(), reason), None);
         }
-        FailedTry {
-            error: self.service.not_reachable(&self.name(), reason),
-            wait: Some(backoff(tried)),
-        }
+        let error = self.service.not_reachable(&self.name(), reason);
+        (error, Some(backoff(tried)))
     }
 
     fn refused(&self, tried: u32, refusal: &Refusal) -> FailedTry {
         if refusal.is_server_trouble() && !self.is_repeatable() {
             return self.broken(tried, &format!("the answer was {}", refusal.status));
         }
-        FailedTry {
-            error: self.service.refused(self.method, self.path, refusal, tried),
-            wait: refusal.wait(tried),
-        }
+        let error = self.service.refused(self.method, self.path, refusal, tried);
+        (error, refusal.wait(tried))
     }
-}
-
-#[derive(Deserialize)]
-struct GraphqlAnswer<T> {
-    data: Option<T>,
-    #[serde(default = "Vec::new")]
-    errors: Vec<GraphqlMessage>,
-}
-
-#[derive(Deserialize)]
-struct GraphqlMessage {
-    message: String,
 }
 
 /// The causes below reqwest's own words, which hold the whole address.

@@ -32,8 +32,7 @@ pub enum GithubErrorKind {
     Other,
 }
 
-const REPORT: &str =
-    "read the message; if the request looks wrong, this is a bug in canary-gate: please report it";
+const REPORT: &str = "read the service's message; if the request looks wrong, this is a bug in canary-gate: please report it";
 
 impl GithubError {
     pub(super) fn new(kind: GithubErrorKind, what: String, help: impl Into<String>) -> Self {
@@ -77,51 +76,41 @@ impl GithubError {
 }
 
 impl Service {
+    /// Of which the name is the first word.
+    fn error(&self, kind: GithubErrorKind, what: &str, help: impl Into<String>) -> GithubError {
+        GithubError::new(kind, format!("{}{what}", self.name), help)
+    }
+
     pub(super) fn not_reachable(&self, request: &str, reason: &str) -> GithubError {
-        let name = self.name;
-        GithubError::new(
-            GithubErrorKind::Passing,
-            format!("{name} could not be reached for {request}: {reason}"),
-            "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate is known",
-        )
+        let what = format!(" could not be reached for {request}: {reason}");
+        let help = "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate is known";
+        self.error(GithubErrorKind::Passing, &what, help)
     }
 
     pub(super) fn unsure(&self, request: &str, reason: &str) -> GithubError {
-        let name = self.name;
-        GithubError::new(
-            GithubErrorKind::Unsure,
-            format!("{name} may or may not have carried out {request}: {reason}"),
-            "check the repository's page; the next run removes duplicates",
-        )
+        let what = format!(" may or may not have carried out {request}: {reason}");
+        let help = "check the repository's page; the next run removes duplicates";
+        self.error(GithubErrorKind::Unsure, &what, help)
     }
 
     pub(super) fn malformed(&self, request: &str, reason: &str) -> GithubError {
-        let Service { name, address, .. } = self;
-        GithubError::new(
-            GithubErrorKind::Other,
-            format!(
-                "{name}'s answer to {request} could not be read: {}",
-                line(reason)
-            ),
-            format!(
-                "check that {address} is the address of {name}'s API, not of a page or a proxy; then run the job again"
-            ),
-        )
+        let Self { name, address, .. } = self;
+        let what = format!("'s answer to {request} could not be read: {}", line(reason));
+        let help = format!(
+            "check that {address} is the address of {name}'s API, not of a page or a proxy; then run the job again"
+        );
+        self.error(GithubErrorKind::Other, &what, help)
     }
 
     pub(super) fn too_large(&self, request: &str, limit: usize, unit: &str) -> GithubError {
-        let name = self.name;
-        GithubError::new(
-            GithubErrorKind::Unreadable,
-            format!("{name}'s answer to {request} is too large: over {limit} {unit}"),
-            "the repository or the pull request is larger than canary-gate reads; split it if you can",
-        )
+        let what = format!("'s answer to {request} is too large: over {limit} {unit}");
+        let help = "the repository or the pull request is larger than canary-gate reads; split it if you can";
+        self.error(GithubErrorKind::Unreadable, &what, help)
     }
 
     pub(super) fn unprocessable(&self, request: &str, message: &str) -> GithubError {
-        let name = self.name;
-        let what = format!("{name} rejected {request}: 422, {message}");
-        GithubError::new(GithubErrorKind::Unprocessable, what, REPORT)
+        let what = format!(" rejected {request}: 422, {message}");
+        self.error(GithubErrorKind::Unprocessable, &what, REPORT)
     }
 
     /// The error of a refusal, by its status; `path` is that below the repository.
@@ -133,7 +122,6 @@ impl Service {
         tries: u32,
     ) -> GithubError {
         use GithubErrorKind::{Forbidden, NotFound, Other, Passing};
-        let name = self.name;
         let request = line(&format!("{method} {path}"));
         let Refusal {
             status, message, ..
@@ -143,7 +131,7 @@ impl Service {
         let (kind, what, help) = match status {
             _ if refusal.is_rate_limit() => (
                 Passing,
-                format!("{name}'s rate limit is used up ({request}: {message})"),
+                format!("'s rate limit is used up ({request}: {message})"),
                 match refusal.until() {
                     Some(until) => format!("run the job again after {until}, with fewer jobs at a time"),
                     None => "run the job again in a few minutes, with fewer jobs at a time".to_owned(),
@@ -151,12 +139,12 @@ impl Service {
             ),
             401 => (
                 Other,
-                format!("{name} rejected the token ({request}: 401, {message})"),
+                format!(" rejected the token ({request}: 401, {message})"),
                 "give the input github-token `${{ github.token }}`, which is the default; a custom token may have expired".to_owned(),
             ),
             403 => (
                 Forbidden,
-                format!("{name} refused {request}: 403, {message}"),
+                format!(" refused {request}: 403, {message}"),
                 match message.contains("locked") {
                     true => "the conversation is locked: unlock it for the comment, or set the input `comment: off`".to_owned(),
                     false => format!(
@@ -167,33 +155,32 @@ impl Service {
             ),
             404 => (
                 NotFound,
-                format!("{name} has nothing at {request} (404)"),
+                format!(" has nothing at {request} (404)"),
                 format!("check that it still exists; a private repository gives the same answer if the job lacks `{needed}`:\n\n{block}"),
             ),
             // The repository has issues disabled, or the issue was deleted.
             410 if ISSUES.contains(&needed) => (
                 NotFound,
-                format!("{name} has nothing at {request} any more: 410, {message}"),
+                format!(" has nothing at {request} any more: 410, {message}"),
                 "where issues are disabled in this repository, enable them in its settings under General, Features, or set the input \
                  `issue: off`".to_owned(),
             ),
             422 => return self.unprocessable(&request, message),
             500..=599 => (
                 Passing,
-                format!("{name} failed at {request}: {status}, after {tries} attempts"),
-                format!("run the job again; see {} for outages", self.outages),
+                format!(" failed at {request}: {status}, after {tries} attempts"),
+                "run the job again; see https://www.githubstatus.com or https://status.gitlab.com for outages".to_owned(),
             ),
             _ => (
                 Other,
-                format!("{name} answered {request} with {status}: {message}"),
+                format!(" answered {request} with {status}: {message}"),
                 REPORT.to_owned(),
             ),
         };
-        let help = match (self.may_not, status) {
-            (Some(help), 401 | 403 | 404) => help.to_owned(),
-            _ => help,
-        };
-        GithubError { kind, what, help }
+        match (self.may_not, status) {
+            (Some(help), 401 | 403 | 404) => self.error(kind, &what, help),
+            _ => self.error(kind, &what, help),
+        }
     }
 }
 

@@ -146,7 +146,9 @@ impl HeadCheck {
             let body = json!({
                 "context": self.name, "state": word, "description": title, "target_url": self.page,
             });
-            let _: Value = github.post_json(&format!("statuses/{sha}"), &body).await?;
+            let _: Value = github
+                .send_json("POST", &format!("statuses/{sha}"), Some(&body))
+                .await?;
             return Ok(true);
         }
         let mut body = json!({
@@ -159,7 +161,7 @@ impl HeadCheck {
         }
         let change = async |one: &ListedCheck, body: &Value| {
             let path = format!("check-runs/{}", one.id);
-            let written: WrittenCheck = github.patch_json(&path, body).await?;
+            let written: WrittenCheck = github.send_json("PATCH", &path, Some(body)).await?;
             github.writes_as(written.app).await;
             Ok::<_, GithubError>(())
         };
@@ -178,7 +180,7 @@ impl HeadCheck {
         let mut own = listed.iter().filter(is_own).peekable();
         if own.peek().is_none() {
             body["head_sha"] = json!(sha);
-            let written: WrittenCheck = github.post_json("check-runs", &body).await?;
+            let written: WrittenCheck = github.send_json("POST", "check-runs", Some(&body)).await?;
             github.writes_as(written.app).await;
         }
         for one in own {

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::address::split;
-use super::client::{ApiCall, Transport};
+use super::client::{ApiCall, Forge};
 use super::error::{GithubError, GithubErrorKind};
 use super::service::GITHUB;
 use super::token::Token;
@@ -29,7 +29,7 @@ fn not_usable(why: impl fmt::Display) -> GithubError {
 /// The service of this job's runner. It prints without its secret.
 #[derive(Debug, Clone)]
 pub struct IdTokenService {
-    transport: Transport,
+    forge: Forge,
     url: String,
 }
 
@@ -54,24 +54,21 @@ impl IdTokenService {
         if split(address).is_none() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(not_usable(format!("{URL} is not an address")));
         }
-        let transport = Transport::new(&GITHUB, &Token::new(&token), pace);
-        let transport = transport.map_err(not_usable)?;
-        Ok(Self { transport, url })
+        let forge = Forge::at(&GITHUB, String::new(), &Token::new(&token), pace);
+        let forge = forge.map_err(not_usable)?;
+        Ok(Self { forge, url })
     }
 
     /// A new token for an audience, which is asked for again where the service has trouble.
     pub async fn token(&self, audience: &str) -> Result<Token, GithubError> {
         let sign = if self.url.contains('?') { '&' } else { '?' };
         let call = ApiCall {
-            service: &GITHUB,
-            method: "GET",
             url: format!("{}{sign}audience={audience}", self.url),
-            path: "id-token",
             accept: "application/json; api-version=2.0",
-            body: None,
             limit: LONGEST_ANSWER,
+            ..self.forge.call("GET", "id-token", None)
         };
-        let sent = self.transport.send(&call).await;
+        let sent = self.forge.send(&call).await;
         let answer = sent.map_err(|error| match error.kind {
             GithubErrorKind::Passing | GithubErrorKind::Unreadable => not_usable(error),
             _ => GithubError::new(

@@ -30,12 +30,12 @@ impl Forge {
 
     /// Whose posts are ours. The token of a workflow is not always its own: an app's and a person's write as another.
     pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Result<Author, GithubError> {
-        if let Some(path) = self.service.viewer {
-            return self.get_json(path).await;
-        }
         #[derive(Deserialize)]
         struct Data {
             viewer: Author,
+        }
+        if let Some(path) = self.service.viewer {
+            return self.get_json(path).await;
         }
         let mut known = self.identity.lock().await;
         if let Some(known) = &*known {

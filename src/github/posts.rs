@@ -183,10 +183,11 @@ impl Forge {
             written["state"] = json!("closed");
             written["state_reason"] = json!(reason);
         }
-        match over {
-            Some(post) => self.patch_json(&place.path_of(post), &written).await,
-            None => self.post_json(&place.path(), &written).await,
-        }
+        let (method, path) = match over {
+            Some(post) => (self.service.change, place.path_of(post)),
+            None => ("POST", place.path()),
+        };
+        self.send_json(method, &path, Some(&written)).await
     }
 
     /// Deletes a duplicate of a comment; closes one of an issue. It may be gone already.
@@ -219,24 +220,14 @@ impl Forge {
 impl Github {
     /// Hides these comments as outdated, if they are not hidden yet. The token needs `pull-requests: write`.
     pub(super) async fn hide(&self, comments: &[OwnPost<'_>]) -> Result<(), GithubError> {
-        #[derive(Deserialize)]
-        struct Nodes {
-            /// Null for a comment that is gone.
-            nodes: Vec<Option<HiddenComment>>,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct HiddenComment {
-            id: String,
-            is_minimized: bool,
-        }
         let ids = comments.iter().map(|(comment, _)| comment.node_id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
         for ids in ids.chunks(MOST_NODES) {
-            let known: Nodes = self.graphql(HIDDEN, &json!({"ids": ids})).await?;
-            let shown = known.nodes.into_iter().flatten();
-            for comment in shown.filter(|comment| !comment.is_minimized) {
-                let _: Value = self.graphql(HIDE, &json!({"id": comment.id})).await?;
+            let known: Value = self.graphql(HIDDEN, &json!({"ids": ids})).await?;
+            // Null for a comment that is gone.
+            let nodes = known["nodes"].as_array().into_iter().flatten();
+            for comment in nodes.filter(|comment| comment["isMinimized"] == false) {
+                let _: Value = self.graphql(HIDE, &json!({"id": comment["id"]})).await?;
             }
         }
         Ok(())

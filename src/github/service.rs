@@ -11,8 +11,6 @@ pub(super) struct Service {
     pub(super) token: (&'static str, &'static str),
     /// The method that changes a part of something.
     pub(super) change: &'static str,
-    /// Where outages are announced.
-    pub(super) outages: &'static str,
     /// The path that says whose token it is; `None` where only GraphQL does.
     pub(super) viewer: Option<&'static str>,
     /// What to do where a token may not; `None` where a permission of the job is missing.
@@ -25,7 +23,6 @@ pub(super) static GITHUB: Service = Service {
     accept: "application/vnd.github+json",
     token: ("authorization", "Bearer "),
     change: "PATCH",
-    outages: "https://www.githubstatus.com",
     viewer: None,
     may_not: None,
 };
@@ -36,7 +33,6 @@ pub(super) static GITLAB: Service = Service {
     accept: "application/json",
     token: ("private-token", ""),
     change: "PUT",
-    outages: "https://status.gitlab.com",
     viewer: Some("user"),
     may_not: Some(TOKEN_OF_GITLAB),
 };

@@ -460,8 +460,8 @@ fn what_passes_is_waited_for_and_what_does_not_is_an_error_that_says_what_to_do(
         let body = json!({"body": "ours"});
         let answer: Result<Value, GithubError> = asked(&fake, async |github| match method {
             "GET" => github.get_json("pulls/7").await,
-            "PATCH" => github.patch_json(&patched, &body).await,
-            _ => github.post_json("issues/7/comments", &body).await,
+            "PATCH" => github.send_json(method, &patched, Some(&body)).await,
+            _ => (github.send_json(method, "issues/7/comments", Some(&body))).await,
         });
         assert_eq!(fake.calls(method, "").to_string(), calls, "{row}");
         match (answer, error.split_once(": ")) {

@@ -73,9 +73,10 @@ use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 
 /// Whether an unknown outcome fails the check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnInconclusive {
+    #[default]
     Fail,
     Pass,
 }

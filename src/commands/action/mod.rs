@@ -454,7 +454,7 @@ fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
 fn nothing_run(why: Vec<String>) -> Checked {
     let now = jiff::Timestamp::now();
     Checked {
-        report: whole_report::report(Vec::new(), why, exit::NOTHING_JUDGED, now),
+        report: whole_report::report(Vec::new(), why, Strictness::default(), now),
         affected: 0,
         project: None,
         error: None,

@@ -23,7 +23,6 @@ use crate::github::pull_request::PullRequest;
 use crate::github::shown_overrun::ShownOverrun;
 use crate::report::template::Template;
 use crate::report::{self, Ended, InProgress, JobInProgress, Leftovers, ReportStamp, terminal};
-use crate::spec::OnInconclusive;
 use crate::units::Usd;
 use crate::verdict::Verdict;
 use crate::workspace::project::Project;
@@ -108,8 +107,8 @@ impl Publisher {
             },
             environment,
             strictness: Strictness {
-                on_inconclusive: inputs.on_inconclusive.unwrap_or(OnInconclusive::Fail),
-                ..exit::NOTHING_JUDGED
+                on_inconclusive: inputs.on_inconclusive.unwrap_or_default(),
+                ..Strictness::default()
             },
             is_pending: false,
             is_sum: false,
