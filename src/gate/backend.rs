@@ -117,22 +117,34 @@ pub(crate) async fn prepare<'a>(
     Ok(ready)
 }
 
-/// Fails without a price for `instance`; gives up alternatives without a price.
+/// Fails without a price for `instance` or machine time in its place; gives up alternatives without either.
 fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), OutsideError> {
     let offer = project.offer(&job.instance);
-    if let Some(unpriced) = offer.unpriced() {
+    if let Some(unpriced) = offer.unpriced()
+        && !plan.own().offer.counts_time()
+    {
         let mut members = offer.members.iter();
         let kind = members.find(|member| member.price.is_none());
+        let written = project.as_written(job).canary.max_seconds;
         return Err(OutsideError::transient(
             format!("no price is known for {unpriced}, so no canary is launched"),
             format!(
-                "write one: `prices: {{{}: 1.20 USD/h}}`, or read those that AWS publishes: `canary-gate prices update`",
-                kind.map_or("ml.m5.xlarge", |kind| kind.instance_type.name())
+                "write one: `prices: {{{}: 1.20 USD/h}}`, or read those that AWS publishes: `canary-gate prices update`; or {}",
+                kind.map_or("ml.m5.xlarge", |kind| kind.instance_type.name()),
+                match (job.canary.max_seconds, written) {
+                    (Some(_), _) =>
+                        "leave out --max-spend and --max-spend-per-pull-request, which no machine time can keep",
+                    (None, Some(_)) =>
+                        "merge `canary.max_seconds` first, for that of the base branch counts",
+                    (None, None) =>
+                        "limit the machine time of canaries: `canary: {max_seconds: 30m}`",
+                }
             ),
         ));
     }
     for alternative in &mut plan.all[1..] {
-        if alternative.runs.is_ok() && project.offer(&alternative.instance).unpriced().is_some() {
+        let offer = &alternative.offer;
+        if alternative.runs.is_ok() && offer.unpriced().is_some() && !offer.counts_time() {
             alternative.runs = Err(NotMeasured::NoPrice);
         }
     }

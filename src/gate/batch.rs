@@ -20,7 +20,7 @@ use crate::measurement::{Measurement, Reused};
 use crate::outside_error::OutsideError;
 use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
 use crate::spec::Job;
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 
 /// The number of canaries that are collected at a time; each asks for its log and its metrics.
 const COLLECTED_AT_ONCE: u32 = 4;
@@ -217,7 +217,7 @@ impl Batch<'_> {
         if !self.may_launch() {
             return CanaryFate::NotLaunched;
         }
-        let offer = runner.project.offer(&run.instance);
+        let offer = runner.offer(by.job, &run.instance);
         let has_successor = self.has_successor(index);
         let kept = by.ready.room(&run.instance).keep_alive;
         let kept = kept.filter(|_| has_successor);
@@ -227,6 +227,8 @@ impl Batch<'_> {
         let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {
             return CanaryFate::TooExpensive(account.limit());
         };
+        // What only counts is no cost.
+        let worst = worst.filter(|_| !offer.counts_time());
         let mut bill = OpenBill {
             worst,
             longest,
@@ -305,8 +307,19 @@ impl Batch<'_> {
             return;
         };
         reserved.settle(measurement.cost);
+        self.count(measurement);
         if let Some((name, longest)) = measurement.training_job.as_deref().zip(bill.longest) {
             self.by.kept.keep(self.by.account, name, longest);
+        }
+    }
+
+    /// Counts the machine time of a canary that has no cost.
+    fn count(&self, measurement: &Measurement) {
+        let (runner, by) = (self.runner, self.by);
+        let offer = runner.offer(by.job, &measurement.instance);
+        if offer.counts_time() {
+            let time = billed_time(measurement);
+            by.account.count(time.and_then(|time| offer.charge(time)));
         }
     }
 
@@ -344,6 +357,7 @@ impl Batch<'_> {
             Some(reused) => self.by.account.reuse(reused.saved_usd),
             None => self.by.account.carry(measurement.cost),
         }
+        self.count(&measurement);
         (self.freed)(index, measurement.clone());
         self.show_end(index, run, &measurement);
         CanaryFate::Measured(Box::new(measurement))
@@ -430,13 +444,14 @@ impl Batch<'_> {
     }
 }
 
+/// A recorded table may have the training time without the billed time.
+fn billed_time(measurement: &Measurement) -> Option<Seconds> {
+    (measurement.billable_seconds).or(measurement.training_seconds)
+}
+
 /// The measurement with what it cost.
 pub(crate) fn priced(measurement: Measurement, offer: &Offer) -> Measurement {
-    // A recorded table may have the training time without the billed time.
-    let billed = measurement
-        .billable_seconds
-        .or(measurement.training_seconds);
-    let cost = billed.and_then(|time| offer.cost(time));
+    let cost = billed_time(&measurement).and_then(|time| offer.cost(time));
     // What another run of the gate paid for costs nothing again.
     let reused = measurement.reused.map(|reused| Reused {
         saved_usd: cost,

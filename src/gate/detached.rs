@@ -40,7 +40,7 @@ pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
 
 /// Lets a plan have the canaries that are started before anything is known of any; of those that are left out it has notes.
 pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan) {
-    let offer_of = |instance: &InstanceConfiguration| input.runner.project.offer(instance);
+    let offer_of = |instance: &InstanceConfiguration| input.runner.offer(input.job, instance);
     let chosen = plan::detached_runs(input.job, input.dataset, plan, &offer_of);
     let left_out = chosen.left_out.iter();
     (plan.notes).extend(left_out.map(|run| lab::beyond_the_share(input.job, run)));
@@ -95,8 +95,8 @@ fn limit(input: &LabInput<'_>, plan: &mut Plan) {
     let PlannedRuns::Fixed(runs) = plan.runs() else {
         return;
     };
-    let project = input.runner.project;
-    let offers = runs.iter().map(|run| project.offer(&run.instance));
+    let offers = runs.iter();
+    let offers = offers.map(|run| input.runner.offer(input.job, &run.instance));
     let Some(each) = plan::seconds_for_each(left, offers) else {
         return;
     };

@@ -9,6 +9,7 @@ use crate::assess::judge;
 use crate::assess::short_run;
 use crate::assess::training_plan;
 use crate::assess::whole_report;
+use crate::assess::without_price;
 use crate::backend::{BackendKeys, JobNotes, ListedData, Ready, RunPart, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
@@ -57,7 +58,7 @@ impl<'a> JobGate<'a> {
         let (session, listing, checks) = looking.await??;
         let dataset = &listing.dataset;
         let alternatives = request.alternatives;
-        let offer_of = |instance: &_| project.offer(instance);
+        let offer_of = |instance: &_| runner.offer(job, instance);
         let earlier = match project.traits().is_remote {
             true => unless_cancelled(history.last_check(job), &runner.cancellation).await??,
             false => Vec::new(),
@@ -134,6 +135,12 @@ impl<'a> JobGate<'a> {
             notes,
         });
         report.notes.extend(training_plan::note(job, &report));
+        let region = project.region();
+        (report.warnings).extend(without_price::warning(
+            &job.canary,
+            &plan,
+            region.as_deref(),
+        ));
         if !project.traits().replays {
             let advice = short_run::advice(job.canary.skip_below, &report);
             report.advice.extend(advice);

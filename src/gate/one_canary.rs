@@ -30,7 +30,8 @@ pub(crate) async fn run(
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let whole = (RunPart::Whole, Reuse::Never);
-    let runner = Runner::open(project, whole, pass_env, cancellation, loudness).await?;
+    let mut runner = Runner::open(project, whole, pass_env, cancellation, loudness).await?;
+    runner.in_dollars = max_spend.map(|_| Limit::Run);
     let work = async {
         let measured = measure(job, max_spend, &runner).await;
         // Whatever came of it, nothing of it goes on.
@@ -64,7 +65,7 @@ async fn measure(
         Ok::<_, AppError>((session, listed))
     };
     let (session, listed) = unless_cancelled(look, &runner.cancellation).await??;
-    let offer_of = |instance: &_| project.offer(instance);
+    let offer_of = |instance: &_| runner.offer(job, instance);
     let mut plan = plan::plan(
         job,
         &listed.dataset,
@@ -77,10 +78,17 @@ async fn measure(
     let run = smallest(job, &plan, &listed.dataset);
     let preparing = backend::prepare(session, project, job, &listed.dataset, &mut plan);
     let ready = unless_cancelled(preparing, &runner.cancellation).await??;
-    let offer = project.offer(&run.instance);
+    let offer = runner.offer(job, &run.instance);
     let worst = plan::worst_case(std::slice::from_ref(&run), &offer);
     let limit = run.max_runtime.unwrap_or(job.canary.max_runtime);
-    let price = worst.map_or_else(String::new, |worst| format!(" and costs at most {worst}"));
+    let price = worst.map_or_else(String::new, |worst| {
+        let takes = if offer.counts_time() {
+            "takes"
+        } else {
+            "costs"
+        };
+        format!(" and {takes} at most {}", offer.counted(worst))
+    });
     runner.progress.say(&format!(
         "one canary of {}: {} ({}) on {}; it is stopped after {limit}{price}",
         printable(&job.name),
@@ -98,11 +106,14 @@ async fn measure(
     match ran.failure {
         Some(error) => Err(error.during("running the canary")),
         None if ran.too_expensive > 0 => Err(AppError::failed(format!(
-            "the smallest canary of job `{}` may cost {}, which is above its limit",
+            "the smallest canary of job `{}` may take {}, which is above its limit",
             job.name,
-            worst.map_or_else(|| "more".to_owned(), |worst| worst.to_string()),
+            worst.map_or_else(|| "more".to_owned(), |worst| offer.counted(worst)),
         ))
-        .help("raise `canary.spend_limit` or `--max-spend`, or lower `canary.max_runtime`")),
+        .help(match offer.counts_time() {
+            true => "raise `canary.max_seconds`, or lower `canary.max_runtime`",
+            false => "raise `canary.spend_limit` or `--max-spend`, or lower `canary.max_runtime`",
+        })),
         None => Err(AppError::failed("no canary was started")),
     }
 }

@@ -168,7 +168,7 @@ fn spent_at_most(project: &Project, paid: &PaidCanaries) -> Result<Usd, String> 
         spent = spent
             + most.ok_or_else(|| {
                 format!(
-                    "a canary on {} was stopped before its bill was known, and no price of it is known now; write one under `prices`",
+                    "the bill of a canary on {} is not known, and no price of it is now; write one under `prices`",
                     printable(&canary.instance.to_string())
                 )
             })?;

@@ -8,7 +8,9 @@ use crate::console::progress::Progress;
 use crate::console::{AppError, Loudness, files, printable, say};
 use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::outside_error::OutsideError;
+use crate::plan::Limit;
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -27,6 +29,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) secrets: SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
+    /// A limit on what it may cost beside those of the jobs.
+    pub(crate) in_dollars: Option<Limit>,
 }
 
 /// What a run leaves beside its report and the history.
@@ -62,6 +66,7 @@ impl<'a> Runner<'a> {
             cancellation,
             secrets: pass_env::secrets(pass_env),
             jobs: 1,
+            in_dollars: None,
             project,
         })
     }
@@ -75,6 +80,11 @@ impl<'a> Runner<'a> {
             say(stopped);
         }
         finished
+    }
+
+    /// What machines cost canaries of a job, and count against its limits.
+    pub(crate) fn offer(&self, job: &Job, instance: &InstanceConfiguration) -> Offer {
+        self.project.canary_offer(job, instance, self.in_dollars)
     }
 
     /// Says something about a job.

@@ -28,11 +28,11 @@ pub enum ScopeSpend {
 pub struct PaidCanaries {
     /// Each canary once, by whichever of its records has the higher bill.
     pub billed: Usd,
-    /// Those that a signal stopped before their bill was known.
+    /// Those whose bill is not known.
     pub unbilled: Vec<UnbilledCanary>,
 }
 
-/// A canary whose bill nobody waited for.
+/// A canary that a signal stopped before its bill was known, or whose machines had no price.
 #[derive(Debug, PartialEq)]
 pub struct UnbilledCanary {
     pub job: String,
@@ -49,6 +49,12 @@ pub(super) fn is_paid_canary(record: &Record, run: &Measurement) -> bool {
         Content::FullRun { .. } => false,
     };
     is_own && run.reused.is_none()
+}
+
+/// Whether its bill is not known: nobody waited for it, or its machines had no price.
+fn is_unbilled(run: &Measurement) -> bool {
+    let has_billed_time = run.billable_seconds.is_some_and(|time| time.0 > 0.0);
+    run.cost.is_none() && (run.outcome == Outcome::Stopped || has_billed_time)
 }
 
 /// What a run was billed, kept machines included.
@@ -70,13 +76,11 @@ impl Bills {
                     None => continue,
                 },
                 _ if !is_paid_canary(record, run) => continue,
-                (_, Some(_)) if run.cost.is_none() && run.outcome == Outcome::Stopped => {
-                    Err(UnbilledCanary {
-                        job: run.job.clone(),
-                        instance: run.instance.clone(),
-                        at_most: record.at_most(),
-                    })
-                }
+                (_, Some(_)) if is_unbilled(run) => Err(UnbilledCanary {
+                    job: run.job.clone(),
+                    instance: run.instance.clone(),
+                    at_most: record.at_most(),
+                }),
                 _ => Ok(bill(run)),
             };
             let name = run.training_job.clone();

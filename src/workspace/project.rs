@@ -13,6 +13,7 @@ use crate::console::{AppError, Loudness, files, printable, say, warn};
 use crate::git;
 use crate::instance::price_file::PriceFile;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
+use crate::plan::Limit;
 use crate::report::{JobPolicy, JobReport, Policy};
 use crate::spec::policy::PolicyChanges;
 use crate::spec::{Job, Spec, Traits, is_secret_place};
@@ -342,6 +343,20 @@ impl Project {
         match job.training.sagemaker.spot {
             true => offer.on_spot(|kind| self.spec.spot_prices.get(kind).copied()),
             false => offer,
+        }
+    }
+
+    /// The same for canaries of a job: where no limit is in dollars, a machine without a price counts by `canary.max_seconds`.
+    pub(crate) fn canary_offer(
+        &self,
+        job: &Job,
+        instance: &InstanceConfiguration,
+        in_dollars: Option<Limit>,
+    ) -> Offer {
+        let stand_in = job.canary.stand_in().filter(|_| in_dollars.is_none());
+        Offer {
+            stand_in,
+            ..self.offer(instance)
         }
     }
 

@@ -378,12 +378,17 @@ fn is_of_cached_memory(line: &JudgedLine) -> bool {
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
     let account = Account::of(measurements);
     let own = measurements.iter().filter(|run| run.reused.is_none());
-    let billed = own.filter_map(|run| run.billable_seconds.or(run.training_seconds));
+    let time = |run: &Measurement| run.billable_seconds.or(run.training_seconds);
+    // A sum over some of them is not what they were billed.
+    let is_known = own
+        .clone()
+        .all(|run| run.cost.is_some() || time(run).is_none());
+    let billed = own.filter_map(time);
     // Of a reused canary too, where an earlier start of this run left its machines.
     let idle_usd = measurements.iter().filter_map(|run| run.idle_usd);
     let idle_seconds = measurements.iter().filter_map(|run| run.idle_seconds);
     Spend {
-        canary_usd: account.billed(),
+        canary_usd: account.billed().filter(|_| is_known),
         // The sum of no numbers is a negative zero.
         canary_seconds: billed.fold(Seconds(0.0), |sum, time| sum + time),
         idle_usd: idle_usd.reduce(|sum, usd| sum + usd),

@@ -15,3 +15,4 @@ pub mod training_plan;
 pub mod unfinished;
 mod versus_twin;
 pub mod whole_report;
+pub mod without_price;

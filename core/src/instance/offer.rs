@@ -12,6 +12,8 @@ pub struct Offer {
     pub configuration: InstanceConfiguration,
     /// One for each group of machines, in the order of the configuration; one where all machines are of one type.
     pub members: Vec<Member>,
+    /// What a machine without a price counts against the limits of canaries. It is no cost, and no figure shows it.
+    pub stand_in: Option<UsdPerHour>,
 }
 
 /// Equal machines of a configuration. Capacity and price are those of one of them.
@@ -67,6 +69,7 @@ impl Offer {
                     price: price_of(kind),
                 })
                 .collect(),
+            stand_in: None,
         }
     }
 
@@ -165,11 +168,36 @@ impl Offer {
 
     /// What all machines cost for so long; `None` where a price is missing.
     pub fn cost(&self, time: Seconds) -> Option<Usd> {
+        self.sum(time, None)
+    }
+
+    /// What counts against the limits of canaries for so long: the cost, to which a machine without a price adds its stand-in.
+    pub fn charge(&self, time: Seconds) -> Option<Usd> {
+        self.sum(time, self.stand_in)
+    }
+
+    fn sum(&self, time: Seconds, stand_in: Option<UsdPerHour>) -> Option<Usd> {
         let cost = |member: &Member| {
-            let price = member.price.as_ref()?;
-            Some(price.usd_per_hour.cost(time, member.count))
+            let price = member.price.as_ref().map(|price| price.usd_per_hour);
+            Some(price.or(stand_in)?.cost(time, member.count))
         };
         self.members.iter().map(cost).sum()
+    }
+
+    /// Whether canaries count by their machine time, since a price is missing.
+    pub fn counts_time(&self) -> bool {
+        self.stand_in.is_some() && self.unpriced().is_some()
+    }
+
+    /// What counts so much against a limit: `1.20 USD`, or `30m of machine time`.
+    pub fn counted(&self, charge: Usd) -> String {
+        match self.stand_in.filter(|_| self.counts_time()) {
+            Some(UsdPerHour(of_an_hour)) => {
+                let time = Seconds(3600.0 * charge.0 / of_an_hour);
+                format!("{time} of machine time")
+            }
+            None => charge.to_string(),
+        }
     }
 
     /// What all machines cost for a second.

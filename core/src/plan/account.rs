@@ -24,6 +24,8 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     Job,
+    /// Of a job on machines without a price.
+    MachineTime,
     /// Of a job that the base does not have: what such jobs may cost together.
     NewJob,
     Run,
@@ -50,6 +52,7 @@ impl Limit {
     pub fn name(self) -> &'static str {
         match self {
             Self::Job => "canary.spend_limit",
+            Self::MachineTime => "canary.max_seconds",
             Self::NewJob => "the cap of jobs that the base does not have",
             Self::Run => "--max-spend",
             Self::PullRequest => "--max-spend-per-pull-request",
@@ -78,6 +81,8 @@ struct Sums {
     billed: Option<Usd>,
     /// What reused canaries would have cost; absent until a priced one was.
     saved: Option<Usd>,
+    /// What machine time without a price counts.
+    unpriced: Usd,
 }
 
 /// What was set aside for one run. One that is never settled stays reserved: the cost of its run is not known.
@@ -206,6 +211,14 @@ impl Account {
         change_each(self.of_run(), |sums| sums.saved = sum(sums.saved, saved));
     }
 
+    /// Machine time without a price counts so much against the limits; what was billed for it is not known.
+    pub fn count(&self, charge: Option<Usd>) {
+        let charge = charge.unwrap_or_default();
+        change_each(self.upwards(), |sums| {
+            sums.unpriced = sums.unpriced + charge
+        });
+    }
+
     /// The account of all canaries that this one is a part of, below the pull request's.
     pub fn whole(&self) -> &Self {
         self.of_run().last().unwrap_or(self)
@@ -224,7 +237,8 @@ impl Account {
     /// What counts against the limit.
     pub fn committed(&self) -> Usd {
         let sums = self.0.sums.get();
-        sums.reserved + sums.billed.unwrap_or_default() + sums.saved.unwrap_or_default()
+        let billed = sums.billed.unwrap_or_default() + sums.saved.unwrap_or_default();
+        sums.reserved + billed + sums.unpriced
     }
 
     /// What is left of its own limit; `None`: no limit. Canaries are chosen by it, and not by what the pull request has left, so
@@ -318,7 +332,7 @@ fn change_each<'a>(accounts: impl Iterator<Item = &'a Account>, change: impl Fn(
 /// How long each of several runs may take that `left` pays for together, each on machines of its own and with the time to stop it;
 /// below 0 where it pays for none, `None` where a price is missing.
 pub fn seconds_for_each(left: Usd, offers: impl Iterator<Item = Offer>) -> Option<Seconds> {
-    let a_second: Option<Usd> = offers.map(|offer| offer.cost(Seconds(1.0))).sum();
+    let a_second: Option<Usd> = offers.map(|offer| offer.charge(Seconds(1.0))).sum();
     let a_second = a_second.filter(|usd| usd.0 > 0.0)?;
     Some(Seconds(left.0 / a_second.0 - TIME_TO_STOP.0))
 }
@@ -327,16 +341,16 @@ fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
     one.into_iter().chain(other).reduce(|sum, usd| sum + usd)
 }
 
-/// The most that `runs` can cost; `None` without a price, in which case the spend limit does not apply.
+/// The most that `runs` can count against a limit; `None` where nothing does, without a price or `canary.max_seconds`.
 pub fn worst_case(runs: &[CanaryRun], offer: &Offer) -> Option<Usd> {
     let longest = |run: &CanaryRun| run.max_runtime.unwrap_or_default();
     let of_run = |run| worst_case_of(longest(run), offer);
     runs.iter().map(of_run).sum()
 }
 
-/// The most that a run of at most `max_runtime` can cost; `None` without a price.
+/// The most that a run of at most `max_runtime` can count.
 pub fn worst_case_of(max_runtime: Seconds, offer: &Offer) -> Option<Usd> {
-    offer.cost(max_runtime + TIME_TO_STOP)
+    offer.charge(max_runtime + TIME_TO_STOP)
 }
 
 #[cfg(test)]

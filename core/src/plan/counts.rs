@@ -3,7 +3,7 @@
 use super::design::canary;
 use super::{NotMeasured, PlannedConfiguration, PlannedRuns};
 use crate::canary::{CanaryRun, Dataset};
-use crate::instance::InstanceConfiguration;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::spec::{CountsOf, Job};
 use crate::units::{Usd, count_as_float};
 
@@ -37,6 +37,7 @@ pub(super) fn on_counts(
         counts,
         follows: false,
         runs,
+        offer: Offer::unknown(configuration),
         worst_case: None,
         slice: Usd(0.0),
     };

@@ -35,7 +35,7 @@ use crate::canary::{CanaryRun, Dataset, HandedShare, WorkLevel};
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
-use crate::instance::{InstanceConfiguration, OfferOf};
+use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{Measurement, Outcome};
 use crate::spec::{Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
@@ -66,7 +66,9 @@ pub struct PlannedConfiguration {
     /// Its canaries on `base` are those of a configuration before it; `runs` is what it needs besides.
     pub follows: bool,
     pub runs: Result<PlannedRuns, NotMeasured>,
-    /// The most that its runs can cost, in the adaptive design at most `slice`; absent without a price.
+    /// Of its runs' machines.
+    pub offer: Offer,
+    /// The most that its runs can count against the limit, in the adaptive design at most `slice`; absent where nothing counts.
     pub worst_case: Option<Usd>,
     /// The part of the spend limit that it may spend. The limit is divided before the first canary, so that what runs on one does not
     /// depend on what the others cost. In the fixed design an alternative has its worst case and `instance` the rest; in the adaptive
@@ -173,16 +175,16 @@ impl Plan {
         }
     }
 
-    /// The worst-case cost of all planned runs, including those of measured alternatives; `None` without a price. In the adaptive
+    /// The worst-case cost of all planned runs, including those of measured alternatives; `None` where a price is missing. In the adaptive
     /// design one that was given up later counts too, for it may have run.
     pub fn total_worst_case(&self) -> Option<Usd> {
-        let counts = |one: &&PlannedConfiguration| self.is_adaptive() || one.runs.is_ok();
-        let worst = self
-            .all
-            .iter()
-            .filter(counts)
-            .filter_map(|one| one.worst_case);
-        worst.reduce(|sum, amount| sum + amount)
+        let counts = |one: &&PlannedConfiguration| {
+            one.worst_case.is_some() && (self.is_adaptive() || one.runs.is_ok())
+        };
+        let counted = || self.all.iter().filter(counts);
+        let worst = counted().filter_map(|one| one.worst_case);
+        let worst = worst.reduce(|sum, amount| sum + amount);
+        worst.filter(|_| !counted().any(|one| one.offer.counts_time()))
     }
 }
 
@@ -204,8 +206,9 @@ pub enum NotMeasured {
     NoPrice,
     #[error("its quota allows no canary")]
     NoQuota,
+    /// An amount in words.
     #[error("needs up to {0}")]
-    TooExpensive(Usd),
+    TooExpensive(String),
     #[error("its part of {} does not cover a forecast", .0.name())]
     NothingLeft(Limit),
     #[error("skipped by --only-instance")]
@@ -311,6 +314,7 @@ pub fn plan(
         } else if alternatives == Alternatives::Skip {
             one.runs = Err(NotMeasured::Skipped);
         }
+        one.offer = offer_of(one.runs_on());
         all.push(one);
     }
     if is_ladder {
@@ -333,9 +337,9 @@ pub fn plan(
             && !account.takes(worst)
         {
             if place == 0 {
-                return Err(too_expensive(job, worst, limit));
+                return Err(too_expensive(job, &one.offer, worst, limit));
             }
-            one.runs = Err(NotMeasured::TooExpensive(worst));
+            one.runs = Err(NotMeasured::TooExpensive(one.offer.counted(worst)));
         }
     }
     let left = account.left().unwrap_or_default();
@@ -374,19 +378,25 @@ fn divide(
     all[0].slice = left;
 }
 
-fn too_expensive(job: &Job, worst: Usd, limit: Usd) -> PlanError {
+fn too_expensive(job: &Job, offer: &Offer, worst: Usd, limit: Usd) -> PlanError {
     let spend_limit = job.canary.spend_limit;
-    let (whose, raised) = match limit < spend_limit {
-        true => (
-            format!("the {} that are left of --max-spend", limit.exact()),
-            Limit::Run.raised(),
-        ),
-        false => (
-            format!("the spend limit of {spend_limit}"),
-            Limit::of(job).raised(),
-        ),
+    let (take, whose, raised) = match (offer.counts_time(), limit < spend_limit) {
+        (true, _) => {
+            let of = Limit::MachineTime;
+            let whose = format!("{} ({})", of.name(), offer.counted(spend_limit));
+            ("take", whose, of)
+        }
+        (false, true) => {
+            let whose = format!("the {} that are left of --max-spend", limit.exact());
+            ("cost", whose, Limit::Run)
+        }
+        (false, false) => {
+            let whose = format!("the spend limit of {spend_limit}");
+            ("cost", whose, Limit::of(job))
+        }
     };
-    let why = format!("the canaries may cost up to {worst}, above {whose}");
+    let (worst, raised) = (offer.counted(worst), raised.raised());
+    let why = format!("the canaries may {take} up to {worst}, above {whose}");
     PlanError::Unknown(Reason::new(why).advising(format!(
         "raise {raised}, lower canary.max_runtime or request fewer runs"
     )))
@@ -436,7 +446,7 @@ fn longest(job: &Job, one: &PlannedConfiguration) -> Seconds {
     })
 }
 
-/// The most that a configuration's canaries can cost beside any limit; `None` without a price, and without canaries. Where the adaptive
+/// The most that a configuration's canaries can count beside any limit; `None` where nothing counts, and without canaries. Where the adaptive
 /// design may repeat sizes, for levels of work or since there are too few, that is all that there is.
 fn worst_on(job: &Job, one: &PlannedConfiguration, offer_of: OfferOf<'_>) -> Option<Usd> {
     let on = one.runs_on();

@@ -200,6 +200,7 @@ impl PoolPlan {
         if at_once.min(room) == 0 {
             return Err(NoPool::NoQuota);
         }
+        let price = one.usd_per_second.ok_or(NoPool::NoPrice)?;
         if let WarmPoolPolicy::KeepAlive(keep_alive) = self.policy {
             return Ok(pool(keep_alive, at_once.min(room), Usd(0.0)));
         }
@@ -209,7 +210,6 @@ impl PoolPlan {
         if !self.has_earlier {
             return Err(NoPool::NotKnown);
         }
-        let price = one.usd_per_second.ok_or(NoPool::NoPrice)?;
         let longest = Usd(price.0 * KEEP_ALIVE.0 * count_as_float(one.canaries));
         let share = Usd(SHARE * self.spend_limit.0);
         let most = if left < share { left } else { share };

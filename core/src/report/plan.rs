@@ -262,22 +262,34 @@ impl PlannedJob<'_> {
 
     fn worst_case(&self) -> String {
         let canary = &self.affected.job.canary;
-        let (limit, longest) = (canary.spend_limit, canary.max_runtime);
+        let offer = &self.plan.own().offer;
+        let counted = |charge| offer.counted(charge);
+        let time = canary.max_seconds.filter(|_| offer.counts_time());
+        let limit = time.map_or(canary.spend_limit.to_string(), |time| time.to_string());
+        let longest = canary.max_runtime;
+        let unpriced = offer.unpriced().filter(|_| offer.counts_time());
+        let unpriced = unpriced.map_or(String::new(), |of| {
+            format!("; no price is known for {of}, so costs are unknown: write one under `prices`, or see `canary-gate prices update`")
+        });
         match self.plan.own().worst_case {
             Some(worst) if self.plan.is_adaptive() => {
                 let own = self.plan.own().slice;
                 let all = self.plan.all.iter().map(|one| one.slice).sum();
                 let part = match own < all {
-                    true => format!("{own}, its part of {all},"),
-                    false => limit.to_string(),
+                    true => format!("{}, its part of {},", counted(own), counted(all)),
+                    false => limit,
                 };
                 format!(
-                    "{worst} of {part} if every size runs until it is stopped after {longest}; a limit, no forecast"
+                    "{} of {part} if every size runs until it is stopped after {longest}; a limit, no forecast{unpriced}",
+                    counted(worst)
                 )
             }
-            Some(worst) => format!("{worst} of {limit} ({longest} each, ended then)"),
+            Some(worst) => {
+                let worst = counted(worst);
+                format!("{worst} of {limit} ({longest} each, ended then){unpriced}")
+            }
             None if self.traits.is_remote => {
-                "no price is known, so no canary would be launched; write one under `prices`, or see `canary-gate prices update`"
+                "no price is known, so no canary would be launched; write one under `prices`, see `canary-gate prices update`, or write `canary.max_seconds`"
                     .to_owned()
             }
             None => format!(
@@ -347,7 +359,9 @@ fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
 
 fn runs_of(alternative: &PlannedConfiguration) -> String {
     let worst = alternative.worst_case;
-    let worst = worst.map_or(String::new(), |worst| format!(", worst case {worst}"));
+    let worst = worst.map_or(String::new(), |worst| {
+        format!(", worst case {}", alternative.offer.counted(worst))
+    });
     match &alternative.runs {
         Ok(PlannedRuns::Ladder(_)) => format!("canaries chosen one by one{worst}"),
         Ok(PlannedRuns::Fixed(list)) if list.is_empty() => {

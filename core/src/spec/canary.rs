@@ -14,7 +14,7 @@ use super::limits;
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::run_place::RunPlace;
 use super::yaml::{Node, Value};
-use crate::units::{Fraction, Percent, Seconds, Usd};
+use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.
 const MOST_FRACTIONS: usize = 100;
@@ -89,6 +89,9 @@ keys! {
         plain counts: CanaryCounts => FieldRule::BASE.uncounted();
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         plain spend_limit: Usd, or Usd(5.0) => FieldRule::BASE.uncounted();
+        /// In place of dollars, the machine time of all canaries in one check on machines without a price. Without it none
+        /// runs there on SageMaker.
+        optional max_seconds: Seconds => FieldRule::BASE.uncounted();
         /// The most that the canaries of a configuration may take together, in percent of the full run that they forecast. The
         /// three canaries that a forecast needs are run in any case. Default: 25%.
         plain max_share: Percent, or Self::DEFAULT_MAX_SHARE => FieldRule::BASE.uncounted();
@@ -119,6 +122,12 @@ keys! {
 impl CanaryPolicy {
     /// The default of [`Self::max_share`].
     pub const DEFAULT_MAX_SHARE: Percent = Percent(25.0);
+
+    /// What an hour of a machine without a price counts against [`Self::spend_limit`]: so much that `max_seconds` use it up.
+    pub fn stand_in(&self) -> Option<UsdPerHour> {
+        let Seconds(most) = self.max_seconds?;
+        Some(UsdPerHour(3600.0 * self.spend_limit.0 / most))
+    }
 }
 
 /// Whether to sample inside the container, where the backend starts one.
@@ -261,6 +270,8 @@ impl Reader<'_> {
         self.check_counts(&at.key("counts"), &policy.counts);
         let spend_limit = at.key("spend_limit");
         self.above_0(&spend_limit, policy.spend_limit.0, "a spend limit");
+        let most = policy.max_seconds.map_or(1.0, |most| most.0);
+        self.above_0(&at.key("max_seconds"), most, "machine time");
         let is_here = place == RunPlace::This;
         let is_parallel = policy.parallel > 1 && self.is_written(&at.key("parallel"));
         rules! { self, at;

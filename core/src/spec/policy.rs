@@ -178,8 +178,9 @@ fn drop_prices(spec: &mut Spec, is_listed: &dyn Fn(&InstanceType) -> bool) -> Op
     })
 }
 
-/// Caps the cost of the canaries of a job that is not in the base, and returns the note about it.
+/// Caps the cost of the canaries of a job that is not in the base, and returns the note about it. Without a price no cap holds.
 fn cap_spend(job: &mut Job, cap: Usd) -> String {
+    job.canary.max_seconds = None;
     let asked = job.canary.spend_limit;
     let mut rather = String::new();
     if asked > cap {

@@ -52,8 +52,11 @@ pub(super) fn write_outputs(
     let cost = worst
         .and_then(|job| job.forecasts.first())
         .and_then(|forecast| forecast.estimates[Metric::Cost]);
-    let canaries = report.jobs.iter().filter_map(|job| job.spend.canary_usd);
+    let mut of_jobs = report.jobs.iter().map(|job| &job.spend);
+    let canaries = of_jobs.clone().filter_map(|one| one.canary_usd);
+    let is_known = of_jobs.all(|one| one.canary_usd.is_some() || one.canary_seconds.0 <= 0.0);
     let spent = canaries.chain(spent).reduce(|sum, cost| sum + cost);
+    let spent = spent.filter(|_| is_known);
     let amount = |usd: f64| format!("{usd:.4}");
     let outputs = [
         ("verdict", Some(verdict)),

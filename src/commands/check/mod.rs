@@ -148,14 +148,16 @@ fn planned(
     listed: &ListedData,
     session: &dyn Session<'_>,
 ) -> CheckedThing {
-    let offer = |instance: &_| project.offer(instance);
+    let offer = |instance: &_| project.canary_offer(job, instance, None);
+    let own = offer(&job.instance);
     if project.traits().is_remote
-        && let Some(unpriced) = offer(&job.instance).unpriced()
+        && let Some(unpriced) = own.unpriced()
+        && !own.counts_time()
     {
         return CheckedThing::missing(
             "price",
             format!("no price is known for {unpriced}, so no canary is launched"),
-            "read those that AWS publishes with `canary-gate prices update`, or write one under `prices`",
+            "read those that AWS publishes with `canary-gate prices update`, or write one under `prices`, or `canary.max_seconds`",
         );
     }
     match plan::plan(
@@ -169,9 +171,10 @@ fn planned(
             if let Err(error) = backend::check_supply(session, &mut plan) {
                 return CheckedThing::refused("plan", error);
             }
-            let price = match plan.total_worst_case() {
-                Some(worst) => format!("they cost at most {worst}"),
-                None => "without a price they cost nothing".to_owned(),
+            let price = match (plan.total_worst_case(), plan.own().worst_case) {
+                (Some(worst), _) => format!("they cost at most {worst}"),
+                (None, Some(worst)) => format!("they take at most {}", own.counted(worst)),
+                (None, None) => "without a price they cost nothing".to_owned(),
             };
             let said = format!("there are data for canaries of several sizes; {price}");
             CheckedThing::ready("plan", said)

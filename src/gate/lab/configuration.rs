@@ -12,7 +12,7 @@ use crate::gate::batch::CanaryFate;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::plan::{
-    self, Account, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, StopReason,
+    self, Account, Limit, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, StopReason,
 };
 use crate::units::Usd;
 use crate::verdict::Reason;
@@ -34,7 +34,13 @@ impl Configuration {
         let limit = input.account.left();
         let configuration = |one: &PlannedConfiguration| Self {
             full_run_offer: project.offer_to(job, &one.instance),
-            account: input.account.slice(limit.map(|_| one.slice)),
+            account: {
+                let of = match one.offer.counts_time() {
+                    true => Limit::MachineTime,
+                    false => input.account.limit(),
+                };
+                Account::below(Some(input.account), limit.map(|_| one.slice), of)
+            },
             planned: one.clone(),
             is_wanted: Cell::new(true),
         };

@@ -92,7 +92,7 @@ impl ConfigurationDesign<'_> {
     pub(super) fn limit_of_count(&self, run: &CanaryRun) -> Option<Seconds> {
         let one = self.one;
         let longest = run.max_runtime.unwrap_or(self.input.job.canary.max_runtime);
-        let offer = self.input.runner.project.offer(&run.instance);
+        let offer = (self.input.runner).offer(self.input.job, &run.instance);
         let Some(left) = one.account.seconds_left(&offer) else {
             return Some(longest);
         };

@@ -128,9 +128,8 @@ impl ConfigurationDesign<'_> {
 
     /// Whether the account has the money for all of them.
     fn covers(&self, runs: &[CanaryRun]) -> bool {
-        let project = self.input.runner.project;
-        let worst =
-            |run| plan::worst_case(std::slice::from_ref(run), &project.offer(&run.instance));
+        let offer = |run: &CanaryRun| (self.input.runner).offer(self.input.job, &run.instance);
+        let worst = |run| plan::worst_case(std::slice::from_ref(run), &offer(run));
         self.one.account.covers(runs.iter().filter_map(worst).sum())
     }
 
@@ -139,7 +138,7 @@ impl ConfigurationDesign<'_> {
         let limit = self.one.account.limit();
         let why = match limit {
             Limit::PullRequest => format!("{} refused them", limit.name()),
-            Limit::Job | Limit::NewJob | Limit::Run => format!(
+            _ => format!(
                 "earlier canaries cost more than planned, and these could exceed {}",
                 limit.name()
             ),
@@ -188,7 +187,7 @@ impl ConfigurationDesign<'_> {
         let spent = self.taken();
         // Its machines may be kept after it, which is set aside with it.
         let kept = self.kept_after(&one.planned.base);
-        let offer = self.input.runner.project.offer(&one.planned.base);
+        let offer = self.input.runner.offer(job, &one.planned.base);
         let left = one.account.seconds_left(&offer);
         let left = left.map(|left| left - self.kept_for_counts(left));
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
@@ -301,13 +300,15 @@ impl ConfigurationDesign<'_> {
         let account = &self.one.account;
         let limit = account.limit();
         let whole = self.input.job.canary.spend_limit;
+        let offer = &self.one.planned.offer;
         let amount = match (limit, self.input.account.left(), account.most()) {
             (Limit::Run, Some(left), _) => format!("{left} left for the whole run"),
             (Limit::Run, None, _) => "for the whole run".to_owned(),
             (_, _, Some(part)) if part < whole => {
+                let [part, whole] = [part, whole].map(|amount| offer.counted(amount));
                 format!("{part}, which `instance` has of {whole} beside its alternatives")
             }
-            _ => whole.to_string(),
+            _ => offer.counted(whole),
         };
         let (limit, raised) = (limit.name(), limit.raised());
         let why = match done {
