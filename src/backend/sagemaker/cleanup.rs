@@ -66,7 +66,7 @@ impl SagemakerBackend {
                 let described = self.describe(name).await.map_err(NotStopped::Refused)?;
                 match described.map(|job| job.state) {
                     None => Err(NotStopped::NotShown),
-                    Some(JobState::Running { .. }) => Err(NotStopped::Refused(error)),
+                    Some(JobState::Running(_)) => Err(NotStopped::Refused(error)),
                     Some(_) => Ok(()),
                 }
             }

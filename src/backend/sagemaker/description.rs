@@ -25,20 +25,16 @@ const LONGEST_STATUS: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JobState {
     /// With a few words for progress lines.
-    Running {
-        phase: String,
-    },
+    Running(String),
     Completed,
-    Failed {
-        /// `FailureReason`; hostile text. [`super::failure::FailureClass`] reads it.
-        reason: Option<String>,
-    },
+    /// With its `FailureReason`, empty where there is none; hostile text. [`super::failure::FailureClass`] reads it.
+    Failed(String),
     /// Asked to stop, and not billed much longer.
     Stopping,
-    Stopped {
-        /// By SageMaker, at `MaxRuntimeInSeconds`; false if a person or the gate stopped it.
-        max_runtime_exceeded: bool,
-    },
+    /// By a person or the gate.
+    Stopped,
+    /// By SageMaker, at `MaxRuntimeInSeconds`.
+    TimedOut,
     Deleting,
 }
 
@@ -46,8 +42,8 @@ impl JobState {
     /// Whether nothing more happens to the job, so that its description is final.
     pub(super) fn is_final(&self) -> bool {
         match self {
-            Self::Completed | Self::Failed { .. } | Self::Stopped { .. } => true,
-            Self::Running { .. } | Self::Stopping | Self::Deleting => false,
+            Self::Completed | Self::Failed(_) | Self::Stopped | Self::TimedOut => true,
+            Self::Running(_) | Self::Stopping | Self::Deleting => false,
         }
     }
 }
@@ -137,21 +133,16 @@ fn state(job: &DescribeTrainingJobOutput) -> JobState {
             .any(|one| one.status().is_some_and(|s| s.as_str() == RUNTIME_EXCEEDED));
     match status {
         // An algorithm that saves its model when it is asked to stop ends well, but its time is the limit's.
-        "Completed" if max_runtime_exceeded => JobState::Stopped {
-            max_runtime_exceeded,
-        },
+        "Completed" | "Stopped" if max_runtime_exceeded => JobState::TimedOut,
         "Completed" => JobState::Completed,
-        "Failed" => JobState::Failed {
-            reason: (job.failure_reason()).map(|reason| SecretMask::default().mask(reason)),
-        },
-        "Stopped" => JobState::Stopped {
-            max_runtime_exceeded,
-        },
+        "Failed" => {
+            let reason = job.failure_reason().unwrap_or_default();
+            JobState::Failed(SecretMask::default().mask(reason))
+        }
+        "Stopped" => JobState::Stopped,
         "Stopping" => JobState::Stopping,
         "Deleting" => JobState::Deleting,
-        _ => JobState::Running {
-            phase: phase(secondary),
-        },
+        _ => JobState::Running(phase(secondary)),
     }
 }
 

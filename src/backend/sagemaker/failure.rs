@@ -29,7 +29,7 @@ pub(super) enum FailureClass {
     /// SageMaker itself failed.
     Internal,
     /// The data, the role, the image or the VPC: a person must correct it. The text is SageMaker's, without its class.
-    Configuration { text: String },
+    Configuration(String),
     /// An unknown class, or none.
     Unknown,
 }
@@ -50,9 +50,7 @@ impl FailureClass {
             "ClientError" if mentions(text, &PLATFORM_MEMORY_WORDS) => {
                 Self::Outcome(out_of_memory(None))
             }
-            "ClientError" => Self::Configuration {
-                text: text.to_owned(),
-            },
+            "ClientError" => Self::Configuration(text.to_owned()),
             _ => Self::Unknown,
         }
     }
@@ -215,9 +213,9 @@ mod tests {
         );
         assert_eq!(
             download,
-            FailureClass::Configuration {
-                text: "Data download failed:Access denied. s3://bucket/train/ 403".to_owned()
-            }
+            FailureClass::Configuration(
+                "Data download failed:Access denied. s3://bucket/train/ 403".to_owned()
+            )
         );
         for text in ["NovelError: what", "no class at all", ""] {
             assert_eq!(FailureClass::of(text), FailureClass::Unknown);

@@ -82,7 +82,7 @@ impl ReadyJob<'_> {
         let stands = match is_collected {
             // Whatever became of a job that was detached is the canary's result, as if this run had waited for it.
             true => match description.state {
-                JobState::Running { .. } | JobState::Stopping => true,
+                JobState::Running(_) | JobState::Stopping => true,
                 JobState::Deleting => false,
                 _ => description.is_over_for_at_most(LONGEST_TO_COLLECT),
             },
@@ -112,13 +112,12 @@ impl ReadyJob<'_> {
             state.own.insert(name.to_string());
         }
         Ok(Some(Found {
-            name: name.clone(),
             is_own,
             is_new: false,
             may_stop,
             is_over,
             is_detached,
-            rows: None,
+            ..Found::created(name.clone())
         }))
     }
 
@@ -136,19 +135,17 @@ impl ReadyJob<'_> {
         };
         let has_result = match &found.state {
             // A run that waits for it gets another attempt if its limit ends it.
-            JobState::Running { .. } => {
+            JobState::Running(_) => {
                 return is_own || seeker.part == RunPart::Whole || is_as_long();
             }
             JobState::Completed => true,
-            JobState::Failed { reason } => matches!(
-                FailureClass::of(reason.as_deref().unwrap_or_default()),
+            JobState::Failed(reason) => matches!(
+                FailureClass::of(reason),
                 FailureClass::Outcome(Outcome::OutOfMemory { .. } | Outcome::Failed { .. })
             ),
             // A lower bound of the time, unless this run may take longer.
-            JobState::Stopped {
-                max_runtime_exceeded,
-            } => *max_runtime_exceeded && is_as_long(),
-            JobState::Stopping | JobState::Deleting => false,
+            JobState::TimedOut => is_as_long(),
+            JobState::Stopped | JobState::Stopping | JobState::Deleting => false,
         };
         let is_young = || found.is_over_for_at_most(self.job.canary.reuse);
         has_result && (seeker.reuse == Reuse::Never || is_young())

@@ -175,24 +175,20 @@ impl<'r> CanaryUnderWay<'r> {
     fn outcome(&self, last: &LastJob) -> Result<Outcome, OutsideError> {
         Ok(match last.ended.as_ref().map(|ended| &ended.state) {
             Some(JobState::Completed) => Outcome::Completed,
-            Some(JobState::Stopped {
-                max_runtime_exceeded: true,
-            }) => Outcome::TimedOut,
-            Some(JobState::Failed { reason }) => {
-                match FailureClass::of(reason.as_deref().unwrap_or_default()) {
-                    FailureClass::Outcome(outcome) => outcome,
-                    FailureClass::Configuration { text } => {
-                        return Err(OutsideError::new(
-                            format!(
-                                "jobs.{}: SageMaker could not run the training job {}: {text}",
-                                self.ready.job.name, last.found.name
-                            ),
-                            "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
-                        ));
-                    }
-                    FailureClass::Internal | FailureClass::Unknown => Outcome::PlatformError,
+            Some(JobState::TimedOut) => Outcome::TimedOut,
+            Some(JobState::Failed(reason)) => match FailureClass::of(reason) {
+                FailureClass::Outcome(outcome) => outcome,
+                FailureClass::Configuration(text) => {
+                    return Err(OutsideError::new(
+                        format!(
+                            "jobs.{}: SageMaker could not run the training job {}: {text}",
+                            self.ready.job.name, last.found.name
+                        ),
+                        "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
+                    ));
                 }
-            }
+                FailureClass::Internal | FailureClass::Unknown => Outcome::PlatformError,
+            },
             _ => Outcome::Stopped,
         })
     }
@@ -204,7 +200,7 @@ impl LastJob {
     fn without_result(&self, run: &CanaryRun) -> Option<Measurement> {
         let has_bill = self.ended.as_ref().is_none_or(|ended| {
             let has_run = ended.started_at.is_some() || ended.billable_seconds.is_some();
-            has_run || !matches!(ended.state, JobState::Failed { .. })
+            has_run || !matches!(ended.state, JobState::Failed(_))
         });
         let has_lost = self.lost.is_some_and(|lost| lost.0 > 0.0);
         (self.found.is_own && (has_bill || has_lost))
@@ -239,9 +235,8 @@ impl LastJob {
             ));
         }
         if let Outcome::NoCapacity | Outcome::PlatformError = measurement.outcome
-            && let JobState::Failed {
-                reason: Some(reason),
-            } = &ended.state
+            && let JobState::Failed(reason) = &ended.state
+            && !reason.is_empty()
         {
             notes.push(format!("SageMaker says: {reason}"));
         }
@@ -266,10 +261,7 @@ impl LastJob {
 /// What a try was billed after which another one is worth its start, within the time that was set aside for the canary: SageMaker broke
 /// it off by an error of its own, or had no machine for it.
 fn broken_off(run: &CanaryRun, ended: &JobDescription) -> Option<Seconds> {
-    let JobState::Failed {
-        reason: Some(reason),
-    } = &ended.state
-    else {
+    let JobState::Failed(reason) = &ended.state else {
         return None;
     };
     let may_pass = match FailureClass::of(reason) {

@@ -103,7 +103,7 @@ impl CanaryUnderWay<'_> {
                 ));
             }
             match &description.state {
-                JobState::Running { phase } => {
+                JobState::Running(phase) => {
                     if *phase != reported {
                         watcher.phase(phase);
                         reported.clone_from(phase);
@@ -113,7 +113,7 @@ impl CanaryUnderWay<'_> {
                     if created.is_some_and(|created| age(created) > LONGEST_WAIT) {
                         self.backend.stop_if_ours(found).await;
                         let why = format!("CapacityError: no machine came within {LONGEST_WAIT}");
-                        let state = JobState::Failed { reason: Some(why) };
+                        let state = JobState::Failed(why);
                         return Ok(Some(JobDescription {
                             state,
                             ..description
@@ -123,13 +123,7 @@ impl CanaryUnderWay<'_> {
                 // Over in a moment.
                 JobState::Stopping | JobState::Deleting => {}
                 state => {
-                    let has_run = matches!(
-                        state,
-                        JobState::Completed
-                            | JobState::Stopped {
-                                max_runtime_exceeded: true
-                            }
-                    );
+                    let has_run = matches!(state, JobState::Completed | JobState::TimedOut);
                     let lacks_times = has_run && description.billable_seconds.is_none();
                     if !lacks_times || looks_for_times >= LOOKS_FOR_TIMES {
                         self.backend.forget(&name);

@@ -44,14 +44,12 @@ fn times(job: &JobDescription) -> String {
 /// The state with the beginning of its reason, and the machines.
 fn said(job: &JobDescription) -> String {
     let state = match &job.state {
-        JobState::Failed { reason } => {
-            let reason = reason.as_deref().unwrap_or_default();
+        JobState::Failed(reason) => {
             format!("failed: {}", reason.split(':').next().unwrap_or_default())
         }
-        JobState::Stopped {
-            max_runtime_exceeded,
-        } => format!("stopped, at its limit: {max_runtime_exceeded}"),
-        JobState::Running { phase } => phase.clone(),
+        JobState::Stopped => "stopped, at its limit: false".to_owned(),
+        JobState::TimedOut => "stopped, at its limit: true".to_owned(),
+        JobState::Running(phase) => phase.clone(),
         state => format!("{state:?}"),
     };
     let machines = job.instance.as_ref().unwrap();
@@ -141,9 +139,7 @@ fn state_of(status: &str, secondary: &str) -> JobState {
 
 #[test]
 fn statuses_are_open_sets() {
-    let running = |phase: &str| JobState::Running {
-        phase: phase.to_owned(),
-    };
+    let running = |phase: &str| JobState::Running(phase.to_owned());
     assert_eq!(state_of("Dreaming", "Training"), running("training"));
     assert_eq!(
         state_of("InProgress", "Defragmenting"),
@@ -161,9 +157,7 @@ fn statuses_are_open_sets() {
 fn a_job_that_saved_its_model_at_the_limit_did_not_complete() {
     assert_eq!(
         state_of("Completed", "MaxRuntimeExceeded"),
-        JobState::Stopped {
-            max_runtime_exceeded: true
-        }
+        JobState::TimedOut
     );
 }
 
