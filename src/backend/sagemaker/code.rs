@@ -116,23 +116,20 @@ impl JobSession<'_> {
         let keys = &job.training.sagemaker;
         let with_code = is_script(job) && keys.network_isolation || keys.source_channel.is_some();
         let own_channel = |why: &str| format!("it needs a channel of its own, {name}, and {why}");
-        let command = if channels.iter().any(|channel| channel.name == name) {
+        let usable = if channels.iter().any(|channel| channel.name == name) {
             Err(own_channel("the job has a channel of that name"))
         } else if channels.len() + usize::from(with_code) >= MOST_CHANNELS {
             Err(own_channel(
                 "the job has all 20 channels that SageMaker allows",
             ))
         } else {
-            probe::container_command(words)
+            probe::check_command(words)
                 .map_err(|why| format!("the command that it would start cannot be used: {why}"))
         };
-        let command = match command {
-            Ok(command) => command,
-            Err(why) => {
-                self.notes.set_lacks_probe(&why);
-                return Ok(ProbeWay::None);
-            }
-        };
+        if let Err(why) = usable {
+            self.notes.set_lacks_probe(&why);
+            return Ok(ProbeWay::None);
+        }
         let hash = archive::sha256_hex(program);
         let folder = output(job)?.below(&format!("{SOURCES}{hash}/probe/"));
         let objects = JobObjects::of_output(self.backend.aws().s3, job);
@@ -141,7 +138,7 @@ impl JobSession<'_> {
             .await?;
         Ok(ProbeWay::Channel {
             channel: Box::new(whole_channel(name, folder.to_string())),
-            command,
+            command: words.to_vec(),
         })
     }
 

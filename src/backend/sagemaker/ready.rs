@@ -320,16 +320,16 @@ pub(super) enum ProbeWay {
     /// Through a channel, around a plain image's command.
     Channel {
         channel: Box<Channel>,
-        command: probe::ContainerCommand,
+        command: Vec<String>,
     },
 }
 
 impl PlacedCode {
-    /// The variables of a canary with a probe, and what its container starts in place of its own entry point.
+    /// The variables of a canary with a probe, and the command that its container starts in place of its own.
     pub(super) fn probe_parts(
         &self,
         instance: &InstanceConfiguration,
-    ) -> (Vec<(String, String)>, Option<&probe::ContainerCommand>) {
+    ) -> (Vec<(String, String)>, Option<&[String]>) {
         let mark = || (MARK_VARIABLE.to_owned(), mark());
         match &self.probe {
             ProbeWay::None => (Vec::new(), None),

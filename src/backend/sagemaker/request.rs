@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 use aws_sdk_sagemaker::types;
 
-use super::metrics::probe::{ContainerCommand, ENTRY_VARIABLE};
+use super::metrics::probe::{ENTRY_VARIABLE, ENTRYPOINT};
 use super::name::JobName;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
@@ -37,8 +37,8 @@ pub(super) struct Launch<'a> {
     pub(super) inputs: &'a [Channel],
     /// In script mode.
     pub(super) script: Option<&'a Script>,
-    /// What is started in place of the image's own entry point: a probe around a command.
-    pub(super) command: Option<&'a ContainerCommand>,
+    /// The command that is started by [`ENTRYPOINT`], in place of the image's own.
+    pub(super) command: Option<&'a [String]>,
     /// Beside the spec's; wins over it.
     pub(super) environment: &'a [(String, String)],
     /// For how long its machines are kept for the next canary; `None`: not at all.
@@ -170,9 +170,10 @@ fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, Outsi
     });
     let metrics: Vec<_> = metrics.collect();
     let container = &training.sagemaker.container;
+    let around = ENTRYPOINT.map(str::to_owned);
     let (entrypoint, arguments) = match launch.command {
-        Some(probed) => (&probed.entrypoint, &probed.arguments),
-        None => (&container.entrypoint, &container.arguments),
+        Some(probed) => (&around[..], probed),
+        None => (&container.entrypoint[..], &container.arguments[..]),
     };
     // A list of none is refused.
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());

@@ -39,24 +39,18 @@ unset CANARY_GATE_MARK;exec \"$@\"";
 /// Longer lines are not the probe's.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// `ContainerEntrypoint` and `ContainerArguments` of a plain image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::backend) struct ContainerCommand {
-    pub(in crate::backend) entrypoint: Vec<String>,
-    pub(in crate::backend) arguments: Vec<String>,
-}
+/// `ContainerEntrypoint` of a plain image: runs the command that is its arguments under the probe, or by itself where the probe cannot
+/// run. The image needs `/bin/sh`.
+pub(in crate::backend) const ENTRYPOINT: [&str; 4] = ["/bin/sh", "-c", START, "canary-gate"];
 
-/// Runs a plain image's command under the probe, or by itself where the probe cannot run. The image needs `/bin/sh`.
+/// Whether a plain image's command can be the arguments of [`ENTRYPOINT`].
 ///
 /// # Errors
 ///
 /// With the reason why the API would not take the command; the job runs without a probe then.
-pub(in crate::backend) fn container_command(
-    command: &[String],
-) -> Result<ContainerCommand, String> {
+pub(in crate::backend) fn check_command(command: &[String]) -> Result<(), String> {
     let mut lengths = command.iter().map(|word| word.chars().count());
     let wrong = lengths.find(|length| !(1..=LONGEST_WORD).contains(length));
-    let entrypoint = ["/bin/sh", "-c", START, "canary-gate"];
     match (command.len(), wrong) {
         (0, _) => Err("it is empty".to_owned()),
         (words, _) if words > MOST_WORDS => Err(format!(
@@ -65,10 +59,7 @@ pub(in crate::backend) fn container_command(
         (_, Some(length)) => Err(format!(
             "one of its words has {length} characters; SageMaker takes 1 to {LONGEST_WORD}"
         )),
-        (_, None) => Ok(ContainerCommand {
-            entrypoint: entrypoint.map(str::to_owned).to_vec(),
-            arguments: command.to_vec(),
-        }),
+        (_, None) => Ok(()),
     }
 }
 

@@ -139,10 +139,7 @@ fn a_canary_in_script_mode_is_asked_for_in_full() {
 #[test]
 fn a_plain_image_gets_its_hyperparameters_as_they_are_written() {
     let job = job(&SPEC.replace("source_dir: training/churn, entry_point: train.py,", ""));
-    let command = ContainerCommand {
-        entrypoint: vec!["/opt/ml/input/data/cg/probe".to_owned()],
-        arguments: vec!["train".to_owned()],
-    };
+    let command = ["train".to_owned()];
     let body = sent(
         try_create(&job, |launch| {
             launch.script = None;
@@ -155,7 +152,7 @@ fn a_plain_image_gets_its_hyperparameters_as_they_are_written() {
         json!({"num_round": "5", "booster": "gbtree"})
     );
     let algorithm = &body["AlgorithmSpecification"];
-    assert_eq!(algorithm["ContainerEntrypoint"], json!(command.entrypoint));
+    assert_eq!(algorithm["ContainerEntrypoint"], json!(ENTRYPOINT));
     assert_eq!(algorithm["ContainerArguments"], json!(["train"]));
 }
 
