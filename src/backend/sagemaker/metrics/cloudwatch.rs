@@ -33,36 +33,30 @@ struct Series {
     parts: fn(Option<&Capacity>) -> u32,
 }
 
-const CPU: Series = Series {
-    id: "cpu",
-    metric: "CPUUtilization",
-    statistic: "Average",
-    parts: |capacity| capacity.map_or(0, |capacity| capacity.vcpus),
-};
-const MEMORY: Series = Series {
-    id: "memory",
-    metric: "MemoryUtilization",
-    statistic: "Maximum",
-    parts: |_| 1,
-};
-const GPU: Series = Series {
-    id: "gpu",
-    metric: "GPUUtilization",
-    parts: |capacity| capacity.map_or(0, |capacity| capacity.gpus),
-    ..CPU
-};
-const GPU_MEMORY: Series = Series {
-    id: "gpu_memory",
-    metric: "GPUMemoryUtilization",
-    ..GPU
-};
-const GPU_MEMORY_PEAK: Series = Series {
-    id: "gpu_memory_peak",
-    statistic: "Maximum",
-    ..GPU_MEMORY
-};
+const CORES: fn(Option<&Capacity>) -> u32 = |capacity| capacity.map_or(0, |it| it.vcpus);
+const GPUS: fn(Option<&Capacity>) -> u32 = |capacity| capacity.map_or(0, |it| it.gpus);
+const CPU: Series = Series::new("cpu", "CPUUtilization", "Average", CORES);
+const MEMORY: Series = Series::new("memory", "MemoryUtilization", "Maximum", |_| 1);
+const GPU: Series = Series::new("gpu", "GPUUtilization", "Average", GPUS);
+const GPU_MEMORY: Series = Series::new("gpu_memory", "GPUMemoryUtilization", "Average", GPUS);
+const GPU_MEMORY_PEAK: Series =
+    Series::new("gpu_memory_peak", "GPUMemoryUtilization", "Maximum", GPUS);
 
 impl Series {
+    const fn new(
+        id: &'static str,
+        metric: &'static str,
+        statistic: &'static str,
+        parts: fn(Option<&Capacity>) -> u32,
+    ) -> Self {
+        Self {
+            id,
+            metric,
+            statistic,
+            parts,
+        }
+    }
+
     fn query(self, host: usize) -> String {
         format!("{}_{host}", self.id)
     }

@@ -29,14 +29,14 @@ pub(in crate::backend) fn host_of(key: &str) -> Option<&str> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(host)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ProfilerSeries {
-    Cpu,
-    IoWait,
-    Gpu,
-    GpuMemory,
-    Memory,
-}
+/// The records of a series: their type, and their dimension or, of memory, their name.
+type ProfilerSeries = (&'static str, &'static str);
+
+const CPU: ProfilerSeries = ("cpu", "CPUUtilization");
+const IO_WAIT: ProfilerSeries = ("cpu", "I/OWaitPercentage");
+const GPU: ProfilerSeries = ("gpu", "GPUUtilization");
+const GPU_MEMORY: ProfilerSeries = ("gpu", "GPUMemoryUtilization");
+const MEMORY: ProfilerSeries = ("memory", "MemoryUsedPercent");
 
 /// One line. Other fields are of no interest.
 #[derive(Deserialize)]
@@ -51,14 +51,12 @@ struct ProfilerRecord<'a> {
 
 impl ProfilerRecord<'_> {
     fn series(&self) -> Option<ProfilerSeries> {
-        match (self.r#type, self.dimension) {
-            ("cpu", "CPUUtilization") => Some(ProfilerSeries::Cpu),
-            ("cpu", "I/OWaitPercentage") => Some(ProfilerSeries::IoWait),
-            ("gpu", "GPUUtilization") => Some(ProfilerSeries::Gpu),
-            ("gpu", "GPUMemoryUtilization") => Some(ProfilerSeries::GpuMemory),
-            ("memory", _) if self.name == "MemoryUsedPercent" => Some(ProfilerSeries::Memory),
-            _ => None,
-        }
+        let what = match self.r#type {
+            "memory" => self.name,
+            _ => self.dimension,
+        };
+        let mut known = [CPU, IO_WAIT, GPU, GPU_MEMORY, MEMORY].into_iter();
+        known.find(|series| *series == (self.r#type, what))
     }
 }
 
@@ -104,16 +102,13 @@ impl Recording {
     pub(in crate::backend) fn usage(&self, memory: Option<Bytes>) -> Usage {
         let points = |series| self.points.get(&series).map_or(&[][..], Vec::as_slice);
         let share = |series| utilization(points(series), SOURCE);
-        let peak = points(ProfilerSeries::Memory)
-            .iter()
-            .copied()
-            .reduce(f64::max);
+        let peak = points(MEMORY).iter().copied().reduce(f64::max);
         Usage {
             memory: peak.and_then(|percent| peak_memory(percent, memory, SOURCE)),
-            cpu_percent: share(ProfilerSeries::Cpu),
-            gpu_percent: share(ProfilerSeries::Gpu),
-            gpu_memory_percent: share(ProfilerSeries::GpuMemory),
-            io_wait_percent: share(ProfilerSeries::IoWait),
+            cpu_percent: share(CPU),
+            gpu_percent: share(GPU),
+            gpu_memory_percent: share(GPU_MEMORY),
+            io_wait_percent: share(IO_WAIT),
             ..Usage::default()
         }
     }

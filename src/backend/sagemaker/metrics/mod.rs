@@ -42,32 +42,17 @@ impl Sources {
 
 type Slot = fn(&mut Usage) -> &mut Option<Utilization>;
 
-/// A share among the figures of a usage.
-struct Share {
-    /// Its name in a note.
-    what: &'static str,
-    is_of_gpus: bool,
-    slot: Slot,
-}
-
-const SHARES: [Share; 6] = [
-    share("CPU utilization", false, |usage| &mut usage.cpu_percent),
-    share("GPU utilization", true, |usage| &mut usage.gpu_percent),
-    share("GPU memory", true, |usage| &mut usage.gpu_memory_percent),
-    share("I/O wait", false, |usage| &mut usage.io_wait_percent),
-    share("other work", false, |usage| &mut usage.other_cpu_percent),
-    share("CPU pressure", false, |usage| {
+/// The shares among the figures of a usage: the name in a note, whether it is one of GPUs, and the figure.
+const SHARES: [(&str, bool, Slot); 6] = [
+    ("CPU utilization", false, |usage| &mut usage.cpu_percent),
+    ("GPU utilization", true, |usage| &mut usage.gpu_percent),
+    ("GPU memory", true, |usage| &mut usage.gpu_memory_percent),
+    ("I/O wait", false, |usage| &mut usage.io_wait_percent),
+    ("other work", false, |usage| &mut usage.other_cpu_percent),
+    ("CPU pressure", false, |usage| {
         &mut usage.cpu_pressure_percent
     }),
 ];
-
-const fn share(what: &'static str, is_of_gpus: bool, slot: Slot) -> Share {
-    Share {
-        what,
-        is_of_gpus,
-        slot,
-    }
-}
 
 /// One host of a training job.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,12 +96,7 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
         }
     };
     let mut shares = Usage::default();
-    for Share {
-        what,
-        is_of_gpus,
-        slot,
-    } in SHARES
-    {
+    for (what, is_of_gpus, slot) in SHARES {
         let known = hosts.iter().filter_map(|host| host.sources.share(slot));
         let known: Vec<Utilization> = known.collect();
         note(what, known.len(), is_of_gpus);

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{SHARES, Share};
+use super::SHARES;
 use crate::measurement::Usage;
 use crate::measurement::mpirun_tags::without_tags;
 use crate::probe::{self, MARKED_LINE, ProbeReport};
@@ -115,7 +115,7 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
         memory_seen_from: None,
         ..report.usage.clone()
     };
-    for Share { slot, .. } in SHARES {
+    for (.., slot) in SHARES {
         if let Some(share) = slot(&mut usage) {
             from(&mut share.source);
         }
