@@ -393,6 +393,16 @@ pub struct Utilization {
     pub source: String,
 }
 
+impl Utilization {
+    pub fn new(mean: f64, p99: Option<Percent>, source: impl Into<String>) -> Self {
+        Self {
+            mean: Percent(mean),
+            p99,
+            source: source.into(),
+        }
+    }
+}
+
 /// What one host of several used.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

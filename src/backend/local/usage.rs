@@ -55,11 +55,8 @@ fn sum_of_shares<'a>(shares: impl Iterator<Item = Option<&'a Utilization>>) -> O
     let shares: Vec<&Utilization> = shares.collect::<Option<_>>()?;
     let sum: f64 = shares.iter().map(|share| share.mean.0).sum();
     let source = &shares.first()?.source;
-    Some(Utilization {
-        mean: Percent(sum.min(100.0)),
-        p99: None,
-        source: format!("{source}, sum over {} hosts", shares.len()),
-    })
+    let source = format!("{source}, sum over {} hosts", shares.len());
+    Some(Utilization::new(sum.min(100.0), None, source))
 }
 
 /// One entry for each of several hosts; none for a single one.

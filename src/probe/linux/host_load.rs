@@ -9,7 +9,7 @@ use super::shares::Shares;
 use super::tree::Process;
 use super::usage::{own_cpu_time, ticks_per_second};
 use crate::measurement::{Usage, Utilization};
-use crate::units::{Percent, Seconds};
+use crate::units::Seconds;
 
 /// In `/proc/PID`, `Documentation/scheduler/sched-stats.rst`: for how many nanoseconds the main thread ran, and waited for a CPU.
 const WAITED: &str = "schedstat";
@@ -158,11 +158,6 @@ impl HostLoad {
     /// disk, and what neither the command nor the probe took; both absent if the run was too short for the machine's clock of ten
     /// milliseconds, or `/proc/stat` cannot be read. And the share of the command's time in which it waited for a CPU.
     pub(super) fn add_to(&self, usage: Usage, own: Seconds) -> Usage {
-        let share = |mean: f64, p99: Option<Percent>, source: String| Utilization {
-            mean: Percent(mean),
-            p99,
-            source,
-        };
         let (first, last) = (self.first, self.last);
         let passed = (last.cpu.zip(first.cpu)).and_then(|(last, first)| last.since(first));
         let own = own.0 + (last.probe.saturating_sub(first.probe)).as_secs_f64();
@@ -180,16 +175,16 @@ impl HostLoad {
         let wall = (last.at - first.at).as_secs_f64();
         Usage {
             io_wait_percent: passed.map(|passed| {
-                let source = "/proc/stat of the host".to_owned();
-                share(passed.io_wait_percent(), self.io_waits.p99(), source)
+                let p99 = self.io_waits.p99();
+                Utilization::new(passed.io_wait_percent(), p99, "/proc/stat of the host")
             }),
             other_cpu_percent: passed.map(|passed| {
-                let source = "/proc/stat of the host, less the process tree".to_owned();
-                share(passed.other_percent(own * ticks_per_second()), None, source)
+                let source = "/proc/stat of the host, less the process tree";
+                Utilization::new(passed.other_percent(own * ticks_per_second()), None, source)
             }),
             cpu_pressure_percent: waited.filter(|_| wall > 0.0).map(|(waited, source)| {
                 let percent = waited.as_secs_f64() / wall * 100.0;
-                share(percent.min(100.0), None, source)
+                Utilization::new(percent.min(100.0), None, source)
             }),
             ..usage
         }

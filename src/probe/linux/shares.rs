@@ -48,11 +48,7 @@ impl Shares {
 
     /// The mean and the 99th percentile, read from `source`; `None` without a sample.
     pub(super) fn utilization(&self, source: &str) -> Option<Utilization> {
-        Some(Utilization {
-            mean: self.mean()?,
-            p99: self.p99(),
-            source: source.to_owned(),
-        })
+        Some(Utilization::new(self.mean()?.0, self.p99(), source))
     }
 
     /// The smallest share that at least 99 % of the samples do not exceed (nearest rank), to a tenth of a percent;

@@ -9,7 +9,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use super::shares::Shares;
 use super::tree::Process;
 use crate::measurement::Utilization;
-use crate::units::{Bytes, Percent, Seconds};
+use crate::units::{Bytes, Seconds};
 
 /// User and system time; zero if the kernel does not report it.
 fn cpu_time(of: UsageWho) -> Duration {
@@ -95,10 +95,9 @@ impl CpuTime {
     /// The mean over the run, and the 99th percentile of the samples.
     pub(super) fn utilization(&self, total: Seconds, wall: Seconds) -> Option<Utilization> {
         let capacity = wall.0 * self.cores;
-        (capacity > 0.0).then(|| Utilization {
-            mean: Percent((total.0 / capacity * 100.0).clamp(0.0, 100.0)),
-            p99: self.shares.p99(),
-            source: "CPU time of the process tree".to_owned(),
+        (capacity > 0.0).then(|| {
+            let mean = (total.0 / capacity * 100.0).clamp(0.0, 100.0);
+            Utilization::new(mean, self.shares.p99(), "CPU time of the process tree")
         })
     }
 }
@@ -106,6 +105,7 @@ impl CpuTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Percent;
 
     #[test]
     fn cpu_is_a_share_of_every_core() {

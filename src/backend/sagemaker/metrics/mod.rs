@@ -149,12 +149,8 @@ fn utilization(points: &[f64], source: &str) -> Option<Utilization> {
         sorted.sort_unstable_by(f64::total_cmp);
         Percent(sorted[(sorted.len() * 99).div_ceil(100) - 1])
     });
-    Some(Utilization {
-        // A sum of equal points can be off by the last digit.
-        mean: Percent(mean.clamp(0.0, 100.0)),
-        p99,
-        source: source.to_owned(),
-    })
+    // A sum of equal points can be off by the last digit.
+    Some(Utilization::new(mean.clamp(0.0, 100.0), p99, source))
 }
 
 /// A peak that is known as a share of the host's memory, which may not be known itself; `None` where the host has none.
