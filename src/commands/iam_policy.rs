@@ -12,9 +12,10 @@ pub(crate) fn iam_policy(arguments: &IamPolicyArguments) -> Result<u8, AppError>
         PolicyGrantee::Job => Grantee::Job,
     };
     let policy = iam_policy::policy(&project.spec, environment_region().as_deref(), grantee)
-        .map_err(|error| {
-            AppError::usage(error.to_string())
-                .help("name a spec with `backend: sagemaker` with `--spec FILE`")
+        .ok_or_else(|| {
+            let backend = project.spec.backend;
+            let what = format!("a spec with `backend: {backend}` needs no permission in AWS");
+            AppError::usage(what).help("name a spec with `backend: sagemaker` with `--spec FILE`")
         })?;
     print(&format!("{policy:#}\n"))?;
     Ok(0)

@@ -28,19 +28,9 @@ pub enum Grantee {
     Job,
 }
 
-/// Why there is no policy for a spec.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PolicyError {
-    #[error("a spec with `backend: {0}` needs no permission in AWS")]
-    NotOnAws(BackendKind),
-}
-
-/// The policy as IAM takes it. `region` stands where the spec names none; without either the policy is for all regions.
-///
-/// # Errors
-///
-/// When nothing that the spec names is in AWS.
-pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Value, PolicyError> {
+/// The policy as IAM takes it. `region` stands where the spec names none; without either the policy is for all regions. `None` where
+/// nothing that the spec names is in AWS.
+pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Option<Value> {
     let scope = PolicyScope {
         spec,
         region: spec.region.as_deref().or(region).unwrap_or("*"),
@@ -48,7 +38,7 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
     let is_there = spec.backend == BackendKind::Sagemaker;
     let has_history = grantee == Grantee::Ci && !scope.places("history").is_empty();
     if !is_there && !has_history {
-        return Err(PolicyError::NotOnAws(spec.backend));
+        return None;
     }
     let mut statements = Vec::new();
     for right in RIGHTS.lines() {
@@ -70,22 +60,13 @@ pub fn policy(spec: &Spec, region: Option<&str>, grantee: Grantee) -> Result<Val
         }
     }
     statements.extend(scope.list_buckets(grantee));
-    Ok(json!({"Version": "2012-10-17", "Statement": statements}))
+    Some(json!({"Version": "2012-10-17", "Statement": statements}))
 }
 
 /// Partition and account of a role: `arn:aws:iam::123456789012:role/Name`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct AwsAccount<'a> {
-    partition: &'a str,
-    number: &'a str,
-}
-
-impl<'a> AwsAccount<'a> {
-    fn of(role: &'a str) -> Option<Self> {
-        let mut parts = role.split(':').skip(1);
-        let (partition, number) = (parts.next()?, parts.nth(2)?);
-        Some(Self { partition, number })
-    }
+fn account_of(role: &str) -> Option<(&str, &str)> {
+    let mut parts = role.split(':').skip(1);
+    Some((parts.next()?, parts.nth(2)?))
 }
 
 fn place(uri: &str) -> Option<S3Uri> {
@@ -203,19 +184,19 @@ impl PolicyScope<'_> {
         (self.spec.jobs.iter()).filter_map(|job| job.training.sagemaker.role.as_deref())
     }
 
-    fn accounts(&self) -> BTreeSet<AwsAccount<'_>> {
-        self.roles().filter_map(AwsAccount::of).collect()
+    fn accounts(&self) -> BTreeSet<(&str, &str)> {
+        self.roles().filter_map(account_of).collect()
     }
 
     /// S3's ARNs name no account.
     fn partition(&self) -> &str {
         let accounts = self.accounts().into_iter().next();
-        accounts.map_or("aws", |account| account.partition)
+        accounts.map_or("aws", |(partition, _)| partition)
     }
 
     /// `arn:aws:SERVICE:us-east-1:123456789012:RESOURCE` in every account.
     fn regional(&self, service: &str, resources: &[&str]) -> BTreeSet<String> {
-        let of_account = |AwsAccount { partition, number }: AwsAccount<'_>| {
+        let of_account = |(partition, number): (&str, &str)| {
             let arn = format!("arn:{partition}:{service}:{}:{number}", self.region);
             let resources = resources.iter();
             resources.map(move |resource| format!("{arn}:{resource}"))
