@@ -88,27 +88,17 @@ impl Entry {
     }
 }
 
-/// A file among a job's records, with their extension.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct RecordFile {
-    pub(super) scope: Scope,
-    pub(super) job: String,
-    /// `None` if its name is not a record's.
-    pub(super) entry: Option<Entry>,
-}
-
-impl RecordFile {
-    /// `None` for a path that is not part of a history.
-    pub(super) fn at(path: &str) -> Option<Self> {
-        let (scope, rest) = Scope::split(path)?;
-        let (folder, name) = rest.split_once('/')?;
-        let job = job_of(folder)?;
-        if name.starts_with('.') || !name.ends_with(EXTENSION) || name.contains('/') {
-            return None;
-        }
-        let entry = Entry::in_folder(scope, job.clone(), name);
-        Some(Self { scope, job, entry })
+/// The scope and the job of a file among a job's records, with their extension, and the record's name, `None` if it is none. `None` for
+/// a path that is not part of a history.
+pub(super) fn record_file(path: &str) -> Option<(Scope, String, Option<Entry>)> {
+    let (scope, rest) = Scope::split(path)?;
+    let (folder, name) = rest.split_once('/')?;
+    let job = job_of(folder)?;
+    if name.starts_with('.') || !name.ends_with(EXTENSION) || name.contains('/') {
+        return None;
     }
+    let entry = Entry::in_folder(scope, job.clone(), name);
+    Some((scope, job, entry))
 }
 
 /// Whether a text is exactly `digits` lowercase hex digits.

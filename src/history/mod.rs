@@ -32,7 +32,7 @@ use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 
 use crate::outside_error::OutsideError;
-use entry::RecordFile;
+use entry::record_file;
 use folder::RecordFolder;
 use record::Record;
 use s3::Bucket;
@@ -156,10 +156,10 @@ impl History {
         let mut listing = Listing::default();
         let mut damaged = Vec::new();
         for (path, link) in found {
-            let file = RecordFile::at(&path).filter(|file| {
-                self.scope.reads(file.scope) && job.is_none_or(|wanted| wanted == file.job)
+            let file = record_file(&path).filter(|(scope, of, _)| {
+                self.scope.reads(*scope) && job.is_none_or(|wanted| wanted == *of)
             });
-            match (link, file.map(|file| file.entry)) {
+            match (link, file.map(|(.., entry)| entry)) {
                 (Some(why), _) => damaged.push((path, why)),
                 (None, Some(Some(entry))) if entry.is_ahead_of(now) => {
                     damaged.push((path, "it is dated in the future"));
