@@ -35,23 +35,35 @@ fn is_start(key: &str, of: &str) -> bool {
 }
 
 impl History {
-    /// The first readable record that is wanted, and those before it that could not be read.
-    pub async fn first<'e>(
+    /// The first readable records that are wanted, `most` of them, one or more, and those before that could not be read.
+    pub async fn choose<'e>(
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
+        most: usize,
         mut is_wanted: impl FnMut(&Record) -> bool,
     ) -> Result<Loaded, OutsideError> {
         let mut records = Vec::new();
         let look = |entry: &Entry, record| {
-            if !is_wanted(&record) {
-                return Continue(());
+            if is_wanted(&record) {
+                records.push((entry.clone(), record));
             }
-            records.push((entry.clone(), record));
-            Break(())
+            match records.len() < most {
+                true => Continue(()),
+                false => Break(()),
+            }
         };
-        let entries = entries.into_iter().take(MOST_LOOKED_AT);
         let damaged = self.read(entries, look).await?;
         Ok(Loaded { records, damaged })
+    }
+
+    /// The first readable record that is wanted, among so many as are looked at to find one.
+    pub async fn first<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+        is_wanted: impl FnMut(&Record) -> bool,
+    ) -> Result<Loaded, OutsideError> {
+        let entries = entries.into_iter().take(MOST_LOOKED_AT);
+        self.choose(entries, 1, is_wanted).await
     }
 
     /// The newest canary of a job with a key of 64 hex digits that is wanted, e.g. because it completed and is young enough.

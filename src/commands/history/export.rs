@@ -15,7 +15,7 @@ use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
-use super::listing::list_of;
+use super::list::list_of;
 
 /// A format, its name, the extension of files that hold it, and what of the history it has.
 type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);

@@ -1,21 +1,23 @@
 //! `history list`: a line for each record.
 
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
-use crate::console::{AppError, print, terminal};
+use crate::console::{AppError, print, printable, terminal};
 use crate::gate::open_history::warn_of;
 use crate::history::record::Content;
-use crate::history::{Entry, History, Loaded};
+use crate::history::{History, Listing, Loaded, Scope};
 use crate::metric::Metric;
 use crate::report::terminal::{TerminalStyle, records};
 use crate::report::{published, words};
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
-use super::listing::{list_of, nothing};
+
+/// Jobs named in the error about a job without records.
+const JOBS_NAMED: usize = 20;
 
 /// What a narrow terminal has no room for, the first first. The id names the record to `history show`.
 const EXPENDABLE: [&str; 7] = [
@@ -30,7 +32,10 @@ pub(super) async fn list(
     let job = arguments.job.as_deref();
     let listing = list_of(history, job, spec).await?;
     let count = listing.entries.len();
-    let mut loaded = newest(history, &listing.entries, arguments.limit).await?;
+    // Unreadable records are replaced by older ones.
+    let newest = listing.entries.iter().rev();
+    let newest = newest.filter(|_| arguments.limit > 0);
+    let mut loaded = history.choose(newest, arguments.limit, |_| true).await?;
     let more = count - loaded.records.len() - loaded.damaged.len();
     loaded.damaged.splice(0..0, listing.damaged);
     print(&match arguments.format {
@@ -45,22 +50,6 @@ pub(super) async fn list(
     })?;
     loaded.damaged.iter().for_each(warn_of);
     Ok(0)
-}
-
-/// The newest readable records, at most `limit`, and the unreadable ones among them.
-async fn newest(history: &History, entries: &[Entry], limit: usize) -> Result<Loaded, AppError> {
-    let mut records = Vec::new();
-    let look = |entry: &Entry, record| {
-        records.push((entry.clone(), record));
-        match records.len() < limit {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    };
-    // Unreadable records are replaced by older ones.
-    let newest = entries.iter().rev().filter(|_| limit > 0);
-    let damaged = history.read(newest, look).await?;
-    Ok(Loaded { records, damaged })
 }
 
 /// The note that `more` of `count` records are not shown.
@@ -124,4 +113,41 @@ fn json(loaded: &Loaded, count: usize) -> String {
             .map(|damaged| json!({"place": damaged.place, "why": damaged.why}))
             .collect::<Vec<_>>(),
     }))
+}
+
+/// The records that this run may read, of one job or of all.
+///
+/// # Errors
+///
+/// A job with neither a record nor an entry in the spec. A job that was removed from the spec may have records.
+pub(super) async fn list_of(
+    history: &History,
+    job: Option<&str>,
+    spec: &Spec,
+) -> Result<Listing, AppError> {
+    let listing = history.list(job).await?;
+    let is_empty = listing.entries.is_empty() && listing.damaged.is_empty();
+    if let Some(job) = job.filter(|job| is_empty && spec.job(job).is_none()) {
+        let recorded = history.list(None).await?;
+        let names = recorded.entries.iter().map(|entry| entry.job.as_str());
+        let names: BTreeSet<&str> = names
+            .chain(spec.jobs.iter().map(|job| job.name.as_str()))
+            .collect();
+        let names: Vec<String> = names.into_iter().map(printable).collect();
+        let what = format!("there is no record of a job `{}`", printable(job));
+        let help = format!("the jobs are {}", words::first_of(&names, JOBS_NAMED));
+        return Err(AppError::usage(what).help(help));
+    }
+    Ok(listing)
+}
+
+/// The text if there are no records.
+fn nothing(history: &History, job: Option<&str>) -> String {
+    let of = job.map_or(String::new(), |job| {
+        format!(" of the job `{}`", printable(job))
+    });
+    match history.scope() {
+        Scope::Local => format!("there is no record{of} yet"),
+        scope => format!("there is no record{of} that this run (`{scope}`) may read"),
+    }
 }

@@ -3,7 +3,6 @@
 mod export;
 mod facts;
 mod list;
-mod listing;
 mod show;
 
 use crate::cli::HistoryCommand;
