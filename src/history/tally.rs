@@ -10,14 +10,12 @@ use super::scope_spend::{bill, is_paid_canary};
 use super::{Damaged, Entry, Scope};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
-use crate::report::InstanceForecast;
 use crate::report::escape::NAME_LIMIT;
 use crate::report::history_figures::{
     CheckFigures, FigureAndLimit, FullRunFigures, HistoryFigures, JobFigures, QUIET_AFTER,
     SeriesSource, Spent, UnfinishedCheck, UnreadableRecords, month_of,
 };
 use crate::report::words;
-use crate::spec::{Bound, LineKind};
 use crate::verdict::Verdict;
 
 /// Hex digits of a commit that are kept.
@@ -211,6 +209,10 @@ fn check(at: Timestamp, record: &Record, forecast: &ForecastRecord) -> CheckFigu
     let row = forecast.forecasts.first();
     let commit = record.commit.as_deref();
     let url = record.writer.run_url.as_ref();
+    let figure = |metric: Metric| {
+        let (estimate, limit) = (row?.estimates[metric]?, row?.most(metric));
+        Some(FigureAndLimit { estimate, limit })
+    };
     CheckFigures {
         at,
         verdict: words::shown_verdict(forecast.verdict, row),
@@ -220,21 +222,11 @@ fn check(at: Timestamp, record: &Record, forecast: &ForecastRecord) -> CheckFigu
         instance: row.map_or(String::new(), |row| {
             start_of(&row.instance.to_string(), NAME_LIMIT)
         }),
-        time: row.and_then(|row| figure(row, Metric::Time)),
-        cost: row.and_then(|row| figure(row, Metric::Cost)),
+        time: figure(Metric::Time),
+        cost: figure(Metric::Cost),
         commit: commit.map(|commit| start_of(commit, COMMIT_DIGITS)),
         run_url: url.filter(|url| url.len() <= LONGEST_URL).cloned(),
     }
-}
-
-fn figure(row: &InstanceForecast, metric: Metric) -> Option<FigureAndLimit> {
-    let estimate = row.estimates[metric]?;
-    let line = LineKind::from(metric);
-    let limit = (row.budget.iter()).find(|found| found.line == line && found.bound == Bound::Max);
-    Some(FigureAndLimit {
-        estimate,
-        limit: limit.map(|found| found.limit),
-    })
 }
 
 /// The outcome in words and what it makes of the job, unless it completed.

@@ -8,7 +8,6 @@ use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, EstimateAtShare};
 use crate::metric::Metric;
-use crate::spec::{Bound, LineKind};
 use crate::units::Seconds;
 
 /// Rows of a plot of intervals; of more configurations the tables have the rest.
@@ -31,18 +30,9 @@ fn shown_upper(estimate: &Estimate) -> f64 {
     estimate.upper.min(FURTHEST_END * estimate.point)
 }
 
-/// The most of a metric that the budget allows.
-fn most(forecast: &InstanceForecast, metric: Metric) -> Option<f64> {
-    let rows = forecast.budget.iter();
-    let rows = rows.filter(|row| row.line == LineKind::Absolute(metric) && row.bound == Bound::Max);
-    rows.map(|row| row.limit)
-        .filter(|limit| limit.is_finite() && *limit > 0.0)
-        .reduce(f64::min)
-}
-
 /// A limit that is not so far above that it would press all else flat.
 fn near_limit(forecast: &InstanceForecast, metric: Metric, highest: f64) -> Option<f64> {
-    most(forecast, metric).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
+    (forecast.most(metric)).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
 }
 
 /// The metrics by which a page compares configurations.
@@ -148,7 +138,7 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     });
     let canaries: Vec<(f64, f64)> = canaries.collect();
     let top = highest([full.point, shown_upper(&full), law.at(1.0)]);
-    let limit = most(forecast, Metric::Time);
+    let limit = forecast.most(Metric::Time);
     let near = near_limit(forecast, Metric::Time, top);
     let times = canaries.iter().map(|(_, time)| *time);
     let top = highest([top].into_iter().chain(times).chain(near));

@@ -85,8 +85,8 @@ use crate::exit::{self, Strictness};
 use crate::forecast::{Estimate, EstimateAtShare, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{Measurement, Outcome};
-use crate::metric::MetricName;
-use crate::spec::ChangedSetting;
+use crate::metric::{Metric, MetricName};
+use crate::spec::{Bound, ChangedSetting, LineKind};
 use crate::units::{Seconds, Usd, UsdPerHour, is_default};
 use crate::verdict::{BudgetRow, Reason, Recommendation, Verdict};
 
@@ -320,6 +320,15 @@ pub struct InstanceForecast {
 }
 
 impl InstanceForecast {
+    /// The most of a metric that the budget allows, in the metric's unit; `None` where no line says it.
+    pub fn most(&self, metric: Metric) -> Option<f64> {
+        let is_its =
+            |row: &&BudgetRow| row.line == LineKind::Absolute(metric) && row.bound == Bound::Max;
+        let limits = self.budget.iter().filter(is_its).map(|row| row.limit);
+        let sound = limits.filter(|limit| limit.is_finite() && *limit > 0.0);
+        sound.reduce(f64::min)
+    }
+
     /// What all its machines cost for one hour; `None` where a price is missing.
     pub fn usd_per_hour(&self) -> Option<UsdPerHour> {
         let of_all = |price: &Price, count: u32| price.usd_per_hour.0 * f64::from(count);
