@@ -12,7 +12,7 @@
 //! `cargo bench --bench drift -- causes [CASES]` prints how often the shares of what a change is made of are found within 10 points, from
 //! CASES (200 unless given) changes each.
 //!
-//! `cargo bench --bench drift -- limits [HISTORIES]` finds the limits of `core/src/drift/chart/limits.rs`, from 200,000 series for
+//! `cargo bench --bench drift -- limits [HISTORIES]` finds the limits of `core/src/drift/chart.rs`, from 200,000 series for
 //! each world unless HISTORIES is given. The seeds are fixed: who runs it again gets the same. It asserts nothing.
 
 #[path = "drift/calibration.rs"]

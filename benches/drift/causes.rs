@@ -127,8 +127,7 @@ impl Drift {
             &factors,
             1000.0,
             1000.0 * factors.total(),
-            Some(job.usd_per_second),
-            Some(after.usd_per_second),
+            Some((job.usd_per_second, after.usd_per_second)),
         );
         let order = [
             Cause::Data,

@@ -169,7 +169,7 @@ fn delta(
         cost_percent: cost.map(|cost| cost.percent(certainty)),
         time_percent: Some(time.percent(certainty)),
         rate_percent: Some(comparison.rate_percent(certainty)),
-        causes: causes::causes(&factors, before, now, price_before, price_now),
+        causes: causes::causes(&factors, before, now, price_before.zip(price_now)),
     }
 }
 

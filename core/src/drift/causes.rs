@@ -9,24 +9,23 @@ use super::{Cause, CauseShare};
 use crate::forecast::ratio::Factors;
 
 /// The share of each cause in the difference between two full runs: in seconds from `base_seconds` to `new_seconds`, billed per
-/// instance, and in US dollars if both prices, of all machines per second, are known. The rest that data and work do not explain
-/// is code or platform, so the shares add up even if the product of the factors is not exactly the ratio.
+/// instance, and in US dollars if `prices` are known, before and now, of all machines per second. The rest that data and work do not
+/// explain is code or platform, so the shares add up even if the product of the factors is not exactly the ratio.
 ///
-/// Always data, price, work, code or platform in this order; the price only if both prices are known. Empty if an amount is not
+/// Always data, price, work, code or platform in this order; the price only if both are known. Empty if an amount is not
 /// positive and finite.
 pub fn causes(
     factors: &Factors,
     base_seconds: f64,
     new_seconds: f64,
-    price_before: Option<f64>,
-    price_now: Option<f64>,
+    prices: Option<(f64, f64)>,
 ) -> Vec<CauseShare> {
     let ratio = new_seconds / base_seconds;
     let amounts = [base_seconds, new_seconds, ratio, factors.data, factors.work];
     if !amounts.iter().all(|amount| is_sound(*amount)) {
         return Vec::new();
     }
-    let prices = price_before.zip(price_now).filter(|(before, now)| {
+    let prices = prices.filter(|(before, now)| {
         let amounts = [base_seconds * before, new_seconds * now, now / before];
         amounts.iter().all(|amount| is_sound(*amount))
     });
@@ -87,8 +86,7 @@ mod tests {
             &factors(1.2, 1.1, 1.8),
             1000.0,
             2376.0,
-            Some(0.001),
-            Some(0.00125),
+            Some((0.001, 0.00125)),
         );
         for (found, expected) in seconds(&parts).iter().zip([
             289.888_060_750_192,
@@ -110,13 +108,7 @@ mod tests {
 
     #[test]
     fn the_parts_add_up_and_swapping_the_sides_turns_their_signs() {
-        let there = causes(
-            &factors(1.3, 0.7, 1.1),
-            800.0,
-            830.0,
-            Some(0.002),
-            Some(0.003),
-        );
+        let there = causes(&factors(1.3, 0.7, 1.1), 800.0, 830.0, Some((0.002, 0.003)));
         // The product of the factors is not quite the ratio: code or platform takes the rest.
         let total: f64 = seconds(&there).iter().sum();
         assert!((total - 30.0).abs() < 1e-9, "{total}");
@@ -129,8 +121,7 @@ mod tests {
             &factors(1.0 / 1.3, 1.0 / 0.7, 1.0),
             830.0,
             800.0,
-            Some(0.003),
-            Some(0.002),
+            Some((0.003, 0.002)),
         );
         for (one, other) in there.iter().zip(&back) {
             assert_eq!(one.cause, other.cause);
@@ -140,14 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn without_both_prices_there_are_seconds_alone() {
-        for (before, now) in [
-            (None, None),
-            (Some(1.0), None),
-            (None, Some(1.0)),
-            (Some(0.0), Some(1.0)),
-        ] {
-            let parts = causes(&factors(2.0, 1.0, 1.0), 100.0, 200.0, before, now);
+    fn without_prices_there_are_seconds_alone() {
+        for prices in [None, Some((0.0, 1.0))] {
+            let parts = causes(&factors(2.0, 1.0, 1.0), 100.0, 200.0, prices);
             let found: Vec<Cause> = parts.iter().map(|part| part.cause).collect();
             assert_eq!(found, [Cause::Data, Cause::Work, Cause::CodeOrPlatform]);
             assert!(parts.iter().all(|part| part.usd.is_none()));
@@ -157,21 +143,21 @@ mod tests {
 
     #[test]
     fn no_change_has_no_parts_that_count() {
-        let parts = causes(&Factors::NONE, 100.0, 100.0, Some(0.1), Some(0.1));
+        let parts = causes(&Factors::NONE, 100.0, 100.0, Some((0.1, 0.1)));
         assert!(
             parts
                 .iter()
                 .all(|part| part.seconds == 0.0 && part.usd == Some(0.0))
         );
         // Causes that cancel each other are there all the same.
-        let parts = causes(&factors(2.0, 1.0, 0.5), 100.0, 100.0, None, None);
+        let parts = causes(&factors(2.0, 1.0, 0.5), 100.0, 100.0, None);
         assert!((parts[0].seconds - 100.0 * 2.0_f64.ln()).abs() < 1e-9);
         assert!((parts[0].seconds + parts[2].seconds).abs() < 1e-9);
     }
 
     #[test]
     fn a_price_alone_changes_dollars_and_no_seconds() {
-        let parts = causes(&Factors::NONE, 100.0, 100.0, Some(0.1), Some(0.2));
+        let parts = causes(&Factors::NONE, 100.0, 100.0, Some((0.1, 0.2)));
         assert!(parts.iter().all(|part| part.seconds == 0.0));
         assert!((parts[1].usd.unwrap() - 10.0).abs() < 1e-12);
     }
@@ -179,11 +165,11 @@ mod tests {
     #[test]
     fn amounts_that_are_none_have_no_parts() {
         for odd in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(causes(&Factors::NONE, odd, 1.0, None, None), []);
-            assert_eq!(causes(&Factors::NONE, 1.0, odd, None, None), []);
-            assert_eq!(causes(&factors(odd, 1.0, 1.0), 1.0, 1.0, None, None), []);
+            assert_eq!(causes(&Factors::NONE, odd, 1.0, None), []);
+            assert_eq!(causes(&Factors::NONE, 1.0, odd, None), []);
+            assert_eq!(causes(&factors(odd, 1.0, 1.0), 1.0, 1.0, None), []);
         }
-        assert_eq!(causes(&Factors::NONE, 1e-300, 1e300, None, None), []);
+        assert_eq!(causes(&Factors::NONE, 1e-300, 1e300, None), []);
     }
 
     /// Series of the function about 0 to the second order: sqrt(a b) (1 + d^2 / 6).

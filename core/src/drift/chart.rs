@@ -7,12 +7,8 @@
 //! treated in the same way (binary segmentation: Scott and Knott, A Cluster Analysis Method for Grouping Means in the Analysis
 //! of Variance, Biometrics 30, 1974): the first segment is the reference's level, the last one today's.
 
-mod limits;
-
 use crate::forecast::Predictive;
 use crate::units::count_as_float;
-
-pub use limits::{FALSE_ALARMS, MOST_CHECKS, limit};
 
 /// The prior standard deviation of ln y between checks, beyond the noise of their canaries: another day, another machine.
 const SESSION_NOISE: f64 = 0.03;
@@ -30,6 +26,35 @@ const PART_LIMIT: f64 = 3.5;
 
 /// A larger standard error of ln y carries no information: e^10 is a factor of 22,000.
 const LARGEST_STANDARD_ERROR: f64 = 10.0;
+
+/// The share of histories of [`MOST_CHECKS`] checks without any change in which the chart may signal at least once, up or
+/// down.
+pub const FALSE_ALARMS: f64 = 0.05;
+
+/// How many checks the chart looks at: a year of weekly ones.
+pub const MOST_CHECKS: usize = 52;
+
+/// The limit at a number of checks. `cargo bench --bench drift -- limits` finds them, with the seed that stands there.
+///
+/// At each number of checks it is so high that the given part of the histories that have not signalled before do so: a
+/// part that falls as n^-1.25, since what is overlooked at the start is found later, but a change that is large enough to be seen
+/// at once should be. It is the highest of those for session noises of 0, 3, 5 and 10 %.
+const LIMITS: [(f64, f64); 14] = [
+    (2.0, 4.51),
+    (3.0, 7.53),
+    (4.0, 7.73),
+    (5.0, 7.64),
+    (6.0, 7.36),
+    (7.0, 7.07),
+    (8.0, 6.75),
+    (10.0, 6.31),
+    (12.0, 5.95),
+    (15.0, 5.56),
+    (20.0, 5.22),
+    (30.0, 4.96),
+    (40.0, 4.85),
+    (52.0, 4.74),
+];
 
 /// One check.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,8 +83,8 @@ pub struct ControlChart {
     /// In order of time, at least one; each with at least one check.
     segments: Vec<Segment>,
     noise: Noise,
-    /// The last check compared with all earlier ones as one level.
-    last_alone: Option<Predictive>,
+    /// The last check as a multiple of the level of all earlier ones, for use without a shift. `None` for a single check.
+    pub last_check: Option<Predictive>,
 }
 
 /// Consecutive checks on one level.
@@ -102,7 +127,7 @@ impl ControlChart {
         let segments: Vec<Segment> = segments.collect();
         let scatters = segments.iter().zip(parts);
         let scatter = scatters.map(|(one, (_, part))| one.scatter(part)).sum();
-        let last_alone = points.split_last().and_then(|(last, earlier)| {
+        let last_check = points.split_last().and_then(|(last, earlier)| {
             let before = (!earlier.is_empty()).then(|| Segment::of(0, earlier))?;
             let noise = Noise::learned(before.scatter(earlier), earlier.len() - 1);
             let after = Segment::of(earlier.len(), std::slice::from_ref(last));
@@ -111,7 +136,7 @@ impl ControlChart {
         Self {
             noise: Noise::learned(scatter, points.len() - segments.len()),
             segments,
-            last_alone,
+            last_check,
         }
     }
 
@@ -124,11 +149,6 @@ impl ControlChart {
             of_the_level_before: self.noise.change(before, newest),
             of_the_reference: self.noise.change(&self.segments[0], newest),
         })
-    }
-
-    /// The last check as a multiple of the level of all earlier ones, for use without a shift. `None` for a single check.
-    pub fn last_check(&self) -> Option<Predictive> {
-        self.last_alone.clone()
     }
 }
 
@@ -236,6 +256,20 @@ impl Noise {
         let multiple = change.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
         let scale = (self.factor * (1.0 / before.weight + 1.0 / after.weight)).sqrt();
         Predictive::log_student_t(multiple, scale, self.degrees_of_freedom)
+    }
+}
+
+/// What the statistic of so many checks, two or more, must exceed. Between those that were simulated it is linear in the
+/// logarithm of their number; for more than [`MOST_CHECKS`] it is the last.
+pub fn limit(checks: usize) -> f64 {
+    let checks = count_as_float(checks);
+    let after = LIMITS.partition_point(|(count, _)| *count < checks);
+    let (more, high) = LIMITS[after.min(LIMITS.len() - 1)];
+    let (fewer, low) = LIMITS[after.saturating_sub(1)];
+    if fewer < checks && checks < more {
+        low + (high - low) * (checks / fewer).ln() / (more / fewer).ln()
+    } else {
+        high
     }
 }
 

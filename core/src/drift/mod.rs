@@ -222,7 +222,7 @@ impl CheckRecord {
 
 impl ComparableRecord<'_> {
     fn check(&self, reference: &Self, pair: &ReferencePair) -> Check {
-        let price = match pair.is_priced() {
+        let price = match pair.prices.is_some() {
             true => self.ln_price - reference.ln_price,
             false => 0.0,
         };

@@ -14,7 +14,7 @@ pub(super) struct ReferencePair {
     /// The time of the reference's full run.
     base: Predictive,
     /// Of all machines for a second, of the reference and today; `None` unless both are known.
-    prices: Option<(f64, f64)>,
+    pub(super) prices: Option<(f64, f64)>,
 }
 
 impl ReferencePair {
@@ -32,11 +32,6 @@ impl ReferencePair {
             base: base[Metric::Time].clone()?,
             prices: reference.usd_per_second().zip(today.usd_per_second()),
         })
-    }
-
-    /// Whether dollars can be compared, and not only time.
-    pub(super) fn is_priced(&self) -> bool {
-        self.prices.is_some()
     }
 
     /// The highest level that is allowed, as a multiple of the reference's. An amount of money can only be asked for where it is
@@ -76,8 +71,7 @@ impl ReferencePair {
     pub(super) fn causes(&self) -> Vec<CauseShare> {
         let factors = self.comparison.factors();
         let base = self.base.median();
-        let (before, now) = self.prices.unzip();
-        causes::causes(&factors, base, base * factors.total(), before, now)
+        causes::causes(&factors, base, base * factors.total(), self.prices)
     }
 }
 

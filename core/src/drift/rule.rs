@@ -38,7 +38,7 @@ impl Rule {
                 chance_over_limit: Some(chance),
             };
         }
-        let alone = chart.last_check();
+        let alone = chart.last_check.as_ref();
         let chance = alone.map(|last| last.chance_above(measured_limit));
         Finding {
             drifted: known > self.limit && chance.is_none_or(|chance| chance > MADE_UP_FOR),

@@ -107,10 +107,10 @@ fn another_unit_changes_nothing() {
 fn without_a_shift_the_last_check_stands_beside_all_earlier_ones() {
     let chart = ControlChart::of(&points(&[1.0, 1.0, 1.0, 1.1], 0.02));
     assert_eq!(chart.shift(), None);
-    let last = chart.last_check().unwrap();
+    let last = chart.last_check.clone().unwrap();
     assert!((last.median() - 1.1).abs() < 1e-9);
     assert!((0.9..0.999).contains(&last.chance_above(1.0)));
-    assert_eq!(ControlChart::of(&points(&[1.0], 0.02)).last_check(), None);
+    assert_eq!(ControlChart::of(&points(&[1.0], 0.02)).last_check, None);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_largest_and_smallest_levels_are_no_trouble() {
             .shift()
             .map(|shift| shift.of_the_reference)
             .into_iter()
-            .chain(chart.last_check())
+            .chain(chart.last_check.clone())
         {
             assert!(multiple.quantile(0.95).is_finite());
             assert!((0.0..=1.0).contains(&multiple.chance_above(1.15)));
