@@ -18,38 +18,26 @@ const LARGEST: u64 = 1 << 20;
 /// What SageMaker allows for the name of a group.
 const LONGEST_NAME: usize = 64;
 
-/// The container that the probe runs in.
-pub(super) struct TrainingContainer {
-    pub(super) host: ContainerHost,
-    /// What stands for `/opt/ml`.
-    pub(super) base: PathBuf,
+/// The container that the probe runs in, and what stands for `/opt/ml` there. `None` where no training job's file says who it is.
+pub(super) fn here() -> Option<(ContainerHost, PathBuf)> {
+    let base = std::env::var_os(BASE_VARIABLE).map_or_else(|| BASE.into(), PathBuf::from);
+    Some((below(&base)?, base))
 }
 
-impl TrainingContainer {
-    /// `None` where no training job's file says who it is.
-    pub(super) fn here() -> Option<Self> {
-        let base = std::env::var_os(BASE_VARIABLE).map_or_else(|| BASE.into(), PathBuf::from);
-        Self::below(&base)
+fn below(base: &Path) -> Option<ContainerHost> {
+    #[derive(Deserialize)]
+    struct ResourceConfig {
+        current_host: String,
+        current_group_name: Option<String>,
+        current_instance_group: Option<String>,
     }
-
-    fn below(base: &Path) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct ResourceConfig {
-            current_host: String,
-            current_group_name: Option<String>,
-            current_instance_group: Option<String>,
-        }
-        let config: ResourceConfig = config(base, FILE)?;
-        let is_name = |name: &String| !name.is_empty() && name.len() <= LONGEST_NAME;
-        let group = config.current_group_name.or(config.current_instance_group);
-        Some(Self {
-            host: ContainerHost {
-                name: Some(config.current_host).filter(is_name)?,
-                group: group.filter(is_name),
-            },
-            base: base.to_owned(),
-        })
-    }
+    let config: ResourceConfig = config(base, FILE)?;
+    let is_name = |name: &String| !name.is_empty() && name.len() <= LONGEST_NAME;
+    let group = config.current_group_name.or(config.current_instance_group);
+    Some(ContainerHost {
+        name: Some(config.current_host).filter(is_name)?,
+        group: group.filter(is_name),
+    })
 }
 
 /// What SageMaker wrote into a file below `base`; `None` where it is not there, or is another file.
@@ -84,13 +72,13 @@ mod tests {
             let base = tempfile::tempdir().unwrap();
             std::fs::create_dir_all(base.path().join("input/config")).unwrap();
             std::fs::write(base.path().join(FILE), content).unwrap();
-            let found = TrainingContainer::below(base.path()).map(|found| found.host);
+            let found = below(base.path());
             let expected = expected.map(|(name, group)| ContainerHost {
                 name: name.to_owned(),
                 group: group.map(str::to_owned),
             });
             assert_eq!(found, expected, "{content}");
         }
-        assert!(TrainingContainer::below(Path::new("/nowhere/at/all")).is_none());
+        assert!(below(Path::new("/nowhere/at/all")).is_none());
     }
 }

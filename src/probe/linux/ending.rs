@@ -27,13 +27,6 @@ pub(super) struct Shutdown {
     stepped_at: Instant,
 }
 
-/// What one round of signals found.
-pub(super) struct Step {
-    members: usize,
-    /// Some of them for the first time.
-    any_new: bool,
-}
-
 impl Shutdown {
     /// Sends SIGTERM to every process of the tree; [`Shutdown::step`] kills them when `grace` is over.
     pub(super) fn begin(tree: &mut ProcessTree, grace: Duration) -> Self {
@@ -58,8 +51,9 @@ impl Shutdown {
         self.kill_at.max(self.stepped_at + PAUSE)
     }
 
-    /// Sends SIGTERM to new processes, or SIGKILL to all if the grace period is over.
-    pub(super) fn step(&mut self, tree: &mut ProcessTree) -> Step {
+    /// Sends SIGTERM to new processes, or SIGKILL to all if the grace period is over. Returns how many there are, and whether some were
+    /// found for the first time.
+    pub(super) fn step(&mut self, tree: &mut ProcessTree) -> (usize, bool) {
         let members = tree.members(Look::Thorough);
         self.stepped_at = Instant::now();
         let kill = self.stepped_at >= self.kill_at;
@@ -82,10 +76,7 @@ impl Shutdown {
                 send(process.pid, Signal::SIGCONT);
             }
         }
-        Step {
-            members: members.len(),
-            any_new,
-        }
+        (members.len(), any_new)
     }
 
     /// Continues until the tree is empty, or until `patience` after the kill is over; returns how many processes could not be ended.
@@ -96,10 +87,10 @@ impl Shutdown {
         patience: Duration,
     ) -> usize {
         loop {
-            let step = self.step(tree);
+            let (members, any_new) = self.step(tree);
             let now = Instant::now();
-            if step.members == 0 || now > self.kill_at + patience {
-                return step.members;
+            if members == 0 || now > self.kill_at + patience {
+                return members;
             }
             if let Some(caught) = &mut signals
                 && caught.take_stop().is_some()
@@ -107,7 +98,7 @@ impl Shutdown {
                 self.hurry();
             }
             // New processes appeared: kill again at once, to be faster than a process that forks.
-            if now < self.kill_at || !step.any_new {
+            if now < self.kill_at || !any_new {
                 match &mut signals {
                     Some(caught) => caught.wait(PAUSE),
                     None => std::thread::sleep(PAUSE),

@@ -57,37 +57,14 @@ impl HostMemory {
     }
 }
 
-/// Where the level of memory is read.
-pub(super) enum LevelSource {
-    /// A cgroup that holds the tree alone.
-    OwnCgroup(Cgroup),
-    /// The container's, which holds the tree and what else runs there.
-    Container(Cgroup),
-    /// Process by process.
-    Processes,
-}
-
-impl LevelSource {
-    fn cgroup(&self) -> Option<&Cgroup> {
-        match self {
-            Self::OwnCgroup(cgroup) | Self::Container(cgroup) => Some(cgroup),
-            Self::Processes => None,
-        }
-    }
-
-    /// `None` where there is no cgroup.
-    fn words(&self) -> Option<String> {
-        let all = match self {
-            Self::Container(_) => " of all processes",
-            Self::OwnCgroup(_) | Self::Processes => "",
-        };
-        Some(format!("{}{all}", self.cgroup()?.source()))
-    }
-}
+/// What a level is of that is read in the container's cgroup, which holds the tree and what else runs there.
+pub(super) const OF_CONTAINER: &str = " of all processes";
 
 /// Measures one tree.
+#[derive(Default)]
 pub(super) struct TreeMemory {
-    source: LevelSource,
+    /// The cgroup that the level is read of, and whose it is in words; `None` where it is read process by process.
+    cgroup: Option<(Cgroup, &'static str)>,
     cgroup_peak: Bytes,
     /// What processes of the tree hold that left its cgroup, when they were last looked at.
     outside: Bytes,
@@ -99,15 +76,10 @@ pub(super) struct TreeMemory {
 }
 
 impl TreeMemory {
-    pub(super) fn new(source: LevelSource) -> Self {
+    pub(super) fn new(cgroup: Option<(Cgroup, &'static str)>) -> Self {
         Self {
-            source,
-            cgroup_peak: Bytes(0),
-            outside: Bytes(0),
-            resident: ResidentSum::new(),
-            spikes: SpikeBound::default(),
-            sampled: false,
-            previous_level: Bytes(0),
+            cgroup,
+            ..Self::default()
         }
     }
 
@@ -118,7 +90,7 @@ impl TreeMemory {
     }
 
     fn level_of_cgroup(&mut self) -> Option<Bytes> {
-        let level = self.source.cgroup()?.level()? + self.outside;
+        let level = self.cgroup.as_ref()?.0.level()? + self.outside;
         self.cgroup_peak = self.cgroup_peak.max(level);
         Some(level)
     }
@@ -176,12 +148,13 @@ impl TreeMemory {
     /// The peak over the run and a note on its accuracy; call it when everything has ended.
     pub(super) fn peak(&self, total: Option<Bytes>) -> (PeakMemory, Option<String>) {
         let spikes = self.spikes.bound;
-        let (bytes, source, bound, note) = match (self.source.words(), self.resident.peak()) {
-            (Some(words), _) if self.cgroup_peak > Bytes(0) => {
+        let (bytes, source, bound, note) = match (&self.cgroup, self.resident.peak()) {
+            (Some((cgroup, whose)), _) if self.cgroup_peak > Bytes(0) => {
                 // The lower of two bounds: the cgroup's contains page cache, the other contains mapped files.
-                let with_cache = self.source.cgroup().and_then(Cgroup::peak_with_cache);
+                let with_cache = cgroup.peak_with_cache();
                 let bound = with_cache.map_or(spikes, |bound| bound.min(spikes));
-                (self.cgroup_peak, words, bound, None)
+                let source = format!("{}{whose}", cgroup.source());
+                (self.cgroup_peak, source, bound, None)
             }
             (None, MemoryLevel::Known(peak)) if self.sampled => {
                 let source = "RSS of the process tree, PSS corrected".to_owned();

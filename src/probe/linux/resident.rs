@@ -33,9 +33,10 @@ pub(super) enum MemoryLevel {
     Estimated(Bytes),
 }
 
+#[derive(Default)]
 pub(super) struct ResidentSum {
-    /// Proportional to plain, 0 to 1.
-    ratio: f64,
+    /// Proportional to plain, 0 to 1; absent where nothing is shared, as by a single process.
+    ratio: Option<f64>,
     /// The plain sum when the ratio was taken, and when that was.
     taken: Option<(Bytes, Duration)>,
     /// The time from which on the next reading is affordable.
@@ -46,16 +47,6 @@ pub(super) struct ResidentSum {
 }
 
 impl ResidentSum {
-    pub(super) fn new() -> Self {
-        Self {
-            ratio: 1.0,
-            taken: None,
-            rested: Duration::ZERO,
-            peak: Bytes(0),
-            uncorrected: Bytes(0),
-        }
-    }
-
     /// Takes the plain sum of one sample, and returns its level, or an estimate if the ratio is stale and a new one would cost too
     /// much.
     pub(super) fn observe(
@@ -67,7 +58,7 @@ impl ResidentSum {
     ) -> MemoryLevel {
         if processes < 2 {
             // A single process shares with no other.
-            self.ratio = 1.0;
+            self.ratio = None;
             self.taken = None;
         } else {
             let is_other = |(then, _): (Bytes, _)| is_far(plain.as_f64(), then.as_f64());
@@ -88,14 +79,14 @@ impl ResidentSum {
     }
 
     fn corrected(&self, plain: Bytes) -> Bytes {
-        Bytes::from_f64(plain.as_f64() * self.ratio)
+        Bytes::from_f64(plain.as_f64() * self.ratio.unwrap_or(1.0))
     }
 
     fn take(&mut self, plain: Bytes, elapsed: Duration, reading: Proportional) {
         self.rested = elapsed + reading.cost * REST_AFTER_READING;
         if reading.plain > Bytes(0) {
             let ratio = reading.bytes.as_f64() / reading.plain.as_f64();
-            self.ratio = ratio.clamp(0.0, 1.0);
+            self.ratio = Some(ratio.clamp(0.0, 1.0));
         }
         self.taken = Some((plain, elapsed));
         self.peak = self.peak.max(self.corrected(self.uncorrected));
@@ -146,7 +137,7 @@ mod tests {
 
     #[test]
     fn forked_loaders_do_not_count_their_parents_pages_again() {
-        let mut sum = ResidentSum::new();
+        let mut sum = ResidentSum::default();
         // In GiB: what is seen at a time, what is read of it, if anything, and the level.
         for (seconds, plain, processes, read, level) in [
             (0.5, 1.0, 1, None, 1.0),
@@ -170,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_peak_that_could_not_be_corrected_at_once_is_corrected_later() {
-        let mut sum = ResidentSum::new();
+        let mut sum = ResidentSum::default();
         sum.observe(gib(1.0), 9, at(0.1), reading(1.0, 1.0));
         // Half a second has not passed since.
         assert_eq!(
@@ -187,7 +178,7 @@ mod tests {
 
     #[test]
     fn reading_stays_within_its_share_of_the_time() {
-        let mut sum = ResidentSum::new();
+        let mut sum = ResidentSum::default();
         let mut readings = 0_u32;
         // A tree whose size jumps at every sample, for 100 seconds.
         for step in 1..=200_u32 {

@@ -12,14 +12,14 @@ use signal_hook::consts::SIGKILL;
 
 use super::cgroup::{Cgroup, Controller, OomKills, OwnCgroup};
 use super::command;
-use super::container_host::TrainingContainer;
+use super::container_host;
 use super::ending::{GRACE_FOR_LEFTOVERS, PATIENCE_AFTER_KILL, Shutdown, leftovers};
 use super::error::ProbeError;
 use super::fewer_rights::with_fewer_rights;
 use super::gpu::{GpuSampler, NVIDIA_SMI};
 use super::host::{cores, memory_total};
 use super::host_load::HostLoad;
-use super::memory::{LevelSource, Pressure, TreeMemory};
+use super::memory::{OF_CONTAINER, Pressure, TreeMemory};
 use super::opened::WatchedChannels;
 use super::output::{CommandEnvironment, Output};
 use super::sandbox::MountNamespace;
@@ -98,13 +98,13 @@ impl<'a> WatchedRun<'a> {
         let cgroup = own.and_then(|own| OwnCgroup::create(own, Pid::this().as_raw()));
         // Before the command, which could write another.
         let container = match &options.output {
-            Destination::Stdout { mark: Some(_) } => TrainingContainer::here(),
+            Destination::Stdout { mark: Some(_) } => container_host::here(),
             _ => None,
         };
+        let (container_host, container_base) = container.unzip();
         let oom_kills = OomKills::watch(memory_controller.as_ref());
-        let container_base = container.as_ref().map(|container| container.base.as_path());
         // Beside a launcher's first process the others may have opened theirs already.
-        let base = options.opt_ml.as_deref().or(container_base);
+        let base = options.opt_ml.as_deref().or(container_base.as_deref());
         let base = base.filter(|_| is_of_command);
         let channels = base.map(WatchedChannels::below).unwrap_or_default();
 
@@ -147,11 +147,11 @@ impl<'a> WatchedRun<'a> {
             }
         }
         let level = match (&cgroup, &memory_controller) {
-            (Some(own), _) => LevelSource::OwnCgroup(own.cgroup.clone()),
+            (Some(own), _) => Some((own.cgroup.clone(), "")),
             (None, Some(controller)) if launched.is_some() && controller.own.level().is_some() => {
-                LevelSource::Container(controller.own.clone())
+                Some((controller.own.clone(), OF_CONTAINER))
             }
-            (None, _) => LevelSource::Processes,
+            (None, _) => None,
         };
         tree.cgroup = cgroup;
         Ok(Self {
@@ -176,7 +176,7 @@ impl<'a> WatchedRun<'a> {
                 usage: Usage::default(),
                 samples: 0,
                 opt_ml,
-                container_host: container.map(|container| container.host),
+                container_host,
                 channels_opened: None,
                 survivors_ended: 0,
                 memory_total,
