@@ -11,7 +11,7 @@ use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::outcome::GateOutcome;
 use crate::grammar::{count, list};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::{Measurement, Outcome};
+use crate::measurement::{self, Measurement, Outcome};
 use crate::plan::{self, NotMeasured, Plan, PlannedConfiguration, PlannedRuns};
 use crate::verdict::Reason;
 
@@ -90,8 +90,7 @@ pub(crate) async fn collect(
     let measured = &collected.measurements;
     let has_cause =
         unfinished::cause(measured, None).is_some() || measured.iter().any(Measurement::has_failed);
-    let on_base = measured.iter().filter(|run| run.is_on(&plan.own().base));
-    let has_enough = plan::has_enough(&on_base.cloned().collect::<Vec<_>>());
+    let has_enough = plan::has_enough(&measurement::on(measured, &plan.own().base));
     match missing {
         Some(missing) if !has_enough && !has_cause && collected.broke_off.is_none() => {
             collected.broke_off = Some(Reason::new(missing).advising(START_THEM));
