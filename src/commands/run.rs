@@ -95,6 +95,8 @@ pub(crate) struct Checked {
     pub(crate) project: Option<Project>,
     /// Why it ended early, or why a job could not be checked.
     pub(crate) error: Option<AppError>,
+    /// The cost of canaries that are not in the report.
+    pub(crate) spent: Option<Usd>,
     pub(crate) left: Leftovers,
     /// What counts against a limit of the run.
     pub(crate) committed: Usd,
@@ -145,6 +147,7 @@ impl<'a> RunRequest<'a> {
             affected: affected.len(),
             project: Some(project),
             error,
+            spent: None,
             left,
             committed,
         })

@@ -123,11 +123,11 @@ async fn each_spec(
             say(&format!("spec {}:", printable(&own.subject)));
         }
         let one = own.publish(checked).await;
-        let is_interrupted = matches!(one.code, exit::INTERRUPTED | exit::TERMINATED);
+        let code = one.checked.report.exit_code;
         published.push(one);
         publisher.is_pending |= own.is_pending;
         publisher.stamp.commit = own.stamp.commit;
-        if is_interrupted {
+        if matches!(code, exit::INTERRUPTED | exit::TERMINATED) {
             break;
         }
     }
@@ -164,7 +164,8 @@ fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
         report.jobs.append(&mut found.jobs);
         report.failures.append(&mut found.failures);
     }
-    report.exit_code = exit::worst(&Vec::from_iter(published.iter().map(|one| one.code)));
+    let codes = published.iter().map(|one| one.checked.report.exit_code);
+    report.exit_code = exit::worst(&Vec::from_iter(codes));
     sum
 }
 
@@ -458,6 +459,7 @@ fn nothing_run(why: Vec<String>) -> Checked {
         affected: 0,
         project: None,
         error: None,
+        spent: None,
         left: Leftovers::Nothing,
         committed: Usd::default(),
     }

@@ -79,9 +79,6 @@ pub(super) struct Publisher {
 pub(super) struct PublishedSpec {
     pub(super) subject: String,
     pub(super) checked: Checked,
-    pub(super) code: u8,
-    /// The cost of canaries that are not in the report.
-    spent: Option<Usd>,
     /// The comment's.
     url: Option<String>,
     annotations: Vec<Annotation>,
@@ -334,7 +331,6 @@ impl Publisher {
             Ok(checked) if !self.is_sum => self.accept_overrun(checked).await,
             _ => None,
         };
-        let spent = checked.as_ref().err().and_then(|broken| broken.spent);
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
         report.run_url.clone_from(&self.stamp.run_url);
@@ -342,7 +338,7 @@ impl Publisher {
         if report.commit.is_none() {
             report.commit.clone_from(&self.stamp.commit);
         }
-        let texts = self.texts(&checked, spent, shown);
+        let texts = self.texts(&checked, shown);
         if !self.is_sum {
             step_files::write_summary(&self.environment, &texts.summary);
         }
@@ -352,7 +348,7 @@ impl Publisher {
         // What is found of a spec stands at its lines.
         let found = (!self.is_sum).then(|| annotations::of(report, project, error));
         let mut annotations = found.unwrap_or_default();
-        let state = match texts.code {
+        let state = match report.exit_code {
             0 if self.is_pending => CheckState::Running,
             0 => CheckState::Success,
             exit::INTERRUPTED | exit::TERMINATED => CheckState::Cancelled,
@@ -393,8 +389,6 @@ impl Publisher {
         PublishedSpec {
             subject: self.subject.clone(),
             checked,
-            code: texts.code,
-            spent,
             url,
             annotations,
         }
@@ -409,42 +403,33 @@ impl Publisher {
         let report = &last.checked.report;
         let kept = step_files::keep_report(report, last.checked.project.as_ref())
             .map_err(|error| say(error.render(false).trim_end()));
-        let spent = published.iter().filter_map(|one| one.spent);
+        let spent = published.iter().filter_map(|one| one.checked.spent);
         let spent = spent.reduce(|sum, spent| sum + spent);
         let urls: Vec<&str> = published
             .iter()
             .filter_map(|one| one.url.as_deref())
             .collect();
         let url = (!urls.is_empty()).then(|| urls.join("\n"));
-        let found = (report, last.code, spent);
-        step_files::write_outputs(&self.environment, found, kept.ok().unzip(), url);
+        step_files::write_outputs(&self.environment, (report, spent), kept.ok().unzip(), url);
         say(&self.end_of_log);
         for annotation in published.iter().flat_map(|one| &one.annotations) {
             say(&annotation.command());
         }
-        last.code
+        report.exit_code
     }
 
     /// The texts of what was found; the comment begins with what it is to remember of an overrun.
-    fn texts(
-        &self,
-        checked: &Checked,
-        spent: Option<Usd>,
-        shown: Option<ShownOverrun>,
-    ) -> PublishedTexts {
+    fn texts(&self, checked: &Checked, shown: Option<ShownOverrun>) -> PublishedTexts {
         let report = &checked.report;
-        let error = checked.error.as_ref();
-        let is_interruption =
-            |error: &&AppError| matches!(error.code(), exit::INTERRUPTED | exit::TERMINATED);
-        if let Some(error) = error.filter(is_interruption) {
+        let is_interruption = matches!(report.exit_code, exit::INTERRUPTED | exit::TERMINATED);
+        if checked.error.is_some() && is_interruption {
             let ended = report::ended(&Ended {
                 how: "cancelled".to_owned(),
-                spent_usd: spent,
+                spent_usd: checked.spent,
                 leftovers: checked.left,
                 stamp: self.stamp.clone(),
             });
             return PublishedTexts {
-                code: error.code(),
                 page: ended.clone(),
                 shown: String::new(),
                 intent: Intent::NoVerdict,
@@ -461,7 +446,6 @@ impl Publisher {
         let shown = shown.unwrap_or_default();
         let room = (self.comment.as_ref()).map_or(LONGEST_TEXT, Publication::room);
         PublishedTexts {
-            code: report.exit_code,
             page: page(room.saturating_sub(shown.len())),
             shown,
             intent: match is_nothing {
@@ -485,6 +469,7 @@ impl Publisher {
         inputs::name_in(report);
         Checked {
             error: Some(error),
+            spent,
             left,
             ..checked
         }
@@ -524,9 +509,8 @@ impl Publisher {
     }
 }
 
-/// What the action publishes, and how the step ends.
+/// What the action publishes.
 struct PublishedTexts {
-    code: u8,
     /// For the comment and the check run.
     page: String,
     /// What the comment remembers above it.

@@ -42,7 +42,7 @@ pub(super) fn write_state(environment: &Environment, name: &str, value: &str) {
 /// Writes the outputs of action.yml; `spent` is the cost of canaries that are not in the report, `json` and `page` are where it lies.
 pub(super) fn write_outputs(
     environment: &Environment,
-    (report, code, spent): (&Report, u8, Option<Usd>),
+    (report, spent): (&Report, Option<Usd>),
     (json, page): (Option<String>, Option<String>),
     comment_url: Option<String>,
 ) {
@@ -60,7 +60,7 @@ pub(super) fn write_outputs(
     let amount = |usd: f64| format!("{usd:.4}");
     let outputs = [
         ("verdict", Some(verdict)),
-        ("exit-code", Some(code.to_string())),
+        ("exit-code", Some(report.exit_code.to_string())),
         ("report", json),
         ("report-html", page),
         ("comment-url", comment_url),
