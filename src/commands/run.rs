@@ -100,6 +100,8 @@ pub(crate) struct Checked {
     pub(crate) left: Leftovers,
     /// What counts against a limit of the run.
     pub(crate) committed: Usd,
+    /// Whether canaries go on when all is well, so that the verdict is still to come.
+    pub(crate) is_pending: bool,
 }
 
 impl<'a> RunRequest<'a> {
@@ -145,6 +147,7 @@ impl<'a> RunRequest<'a> {
         Ok(Checked {
             report,
             affected: affected.len(),
+            is_pending: self.part == RunPart::Detach && project.policy.undecidable.is_none(),
             project: Some(project),
             error,
             spent: None,

@@ -125,7 +125,6 @@ async fn each_spec(
         let one = own.publish(checked).await;
         let code = one.checked.report.exit_code;
         published.push(one);
-        publisher.is_pending |= own.is_pending;
         publisher.stamp.commit = own.stamp.commit;
         if matches!(code, exit::INTERRUPTED | exit::TERMINATED) {
             break;
@@ -164,6 +163,7 @@ fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
         report.jobs.append(&mut found.jobs);
         report.failures.append(&mut found.failures);
     }
+    sum.is_pending = published.iter().any(|one| one.checked.is_pending);
     let codes = published.iter().map(|one| one.checked.report.exit_code);
     report.exit_code = exit::worst(&Vec::from_iter(codes));
     sum
@@ -187,7 +187,6 @@ async fn check(
         ControlFlow::Continue(ready) => ready,
         ControlFlow::Break(checked) => return Ok(checked),
     };
-    let is_detached = request.part == RunPart::Detach;
     let is_tracked = inputs.command == ActionCommand::Drift && inputs.issue == Upkeep::Update;
     let issue = is_tracked.then(|| publisher.issue());
     let mut is_accepted = false;
@@ -215,8 +214,6 @@ async fn check(
     if inputs.command != ActionCommand::Report {
         inputs::name_in(&mut checked.report);
     }
-    let is_undecidable = |project: &Project| project.policy.undecidable.is_some();
-    publisher.is_pending = is_detached && !checked.project.as_ref().is_some_and(is_undecidable);
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
         post::track(&step.0, &issue, &mut checked, is_accepted).await;
     }
@@ -462,6 +459,7 @@ fn nothing_run(why: Vec<String>) -> Checked {
         spent: None,
         left: Leftovers::Nothing,
         committed: Usd::default(),
+        is_pending: false,
     }
 }
 

@@ -46,8 +46,6 @@ pub(super) struct Publisher {
     pub(super) environment: Environment,
     /// Which uncertain outcomes fail the check, as far as that is known.
     pub(super) strictness: Strictness,
-    /// Whether canaries go on when the step has ended well, so that its verdict is still to come.
-    pub(super) is_pending: bool,
     /// Whether what it publishes was published of each spec by itself.
     pub(super) is_sum: bool,
     /// What asks GitHub, once it is known where to.
@@ -107,7 +105,6 @@ impl Publisher {
                 on_inconclusive: inputs.on_inconclusive.unwrap_or_default(),
                 ..Strictness::default()
             },
-            is_pending: false,
             is_sum: false,
             github: None,
             head: None,
@@ -349,7 +346,7 @@ impl Publisher {
         let found = (!self.is_sum).then(|| annotations::of(report, project, error));
         let mut annotations = found.unwrap_or_default();
         let state = match report.exit_code {
-            0 if self.is_pending => CheckState::Running,
+            0 if checked.is_pending => CheckState::Running,
             0 => CheckState::Success,
             exit::INTERRUPTED | exit::TERMINATED => CheckState::Cancelled,
             _ => CheckState::Failure,

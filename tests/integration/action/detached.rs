@@ -4,6 +4,8 @@ use super::sagemaker::{ended, on_sagemaker, started};
 use super::workflow::Workflow;
 use crate::aws::Polls;
 use crate::begun::wait_for;
+use crate::github::Files;
+use crate::sagemaker::{FIXED, spec, with_data};
 
 fn command(workflow: Workflow, command: &str) -> Workflow {
     workflow.input("command", command)
@@ -73,4 +75,24 @@ fn a_step_that_was_killed_while_it_detached_has_detached_nothing() {
         .post_step_with(&step, |command| aws.reach(command))
         .ended_with(0);
     assert_eq!(aws.in_progress(), Vec::<String>::new());
+}
+
+#[test]
+fn a_spec_that_is_taken_away_waits_for_no_canaries_of_another() {
+    let files = |script: &str| {
+        Files::new()
+            .with("a/canary-gate.yml", spec(FIXED))
+            .with("a/code/train.py", script)
+    };
+    let base = files("print(1)").with("b/canary-gate.yml", spec(FIXED));
+    let workflow = Workflow::between(&base, &files("print(2)"));
+    let workflow = command(workflow, "detach").input("spec", "*/canary-gate.yml");
+    let aws = with_data();
+    aws.polls(Polls::Nothing);
+    workflow
+        .run_with(|command| aws.reach(command))
+        .ended_with(0);
+    let checks = workflow.github.check_runs().into_iter();
+    let statuses: Vec<_> = checks.map(|check| check.said["status"].clone()).collect();
+    assert_eq!(statuses, ["in_progress", "in_progress", "completed"]);
 }
