@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 
 use super::publisher::Publisher;
 
-impl Publisher {
+impl Publisher<'_> {
     /// Asks whether the overruns of a report are accepted, and lets them pass if so. What the comment is to remember of them; `None`
     /// if there is nothing that a label can accept.
     pub(super) async fn accept_overrun(&self, checked: &mut Checked) -> Option<ShownOverrun> {

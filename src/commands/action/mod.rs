@@ -50,11 +50,12 @@ use publisher::{PublishedSpec, Publisher};
 use specs::Specs;
 use trigger::Trigger;
 
-type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// What a variable says. A value that is not text is an error, not an empty value.
+fn variable(name: &str) -> Option<String> {
+    Some(std::env::var_os(name)?.to_string_lossy().into_owned())
+}
 
 pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
-    // A value that is not text is an error, not an empty value.
-    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
     if matches!(&stage, Stage::Post(left) if left.is_empty()) {
         return Ok(0);
@@ -70,19 +71,9 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
         post_step::run(&environment, &left, &inputs).await;
         return Ok(0);
     }
-    // First of all: the first process of a container ignores a signal that it does not listen for.
-    let interruption = signals::watch()?;
     let mut publisher = Publisher::open(environment, &inputs);
     let mut published = Vec::new();
-    let inputs = (&inputs, &*wrong);
-    let all = each_spec(
-        &mut publisher,
-        &mut published,
-        inputs,
-        &variable,
-        interruption,
-        loudness,
-    );
+    let all = each_spec(&mut publisher, &mut published, &wrong, loudness);
     if let Some(checked) = all.await.transpose() {
         published.push(publisher.publish(checked).await);
     }
@@ -92,14 +83,14 @@ pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
 /// Checks one spec after another, and publishes what is found of each that the change touches. What is to be said beside or in place
 /// of it; `None` where one spec was to be checked, and was.
 async fn each_spec(
-    publisher: &mut Publisher,
+    publisher: &mut Publisher<'_>,
     published: &mut Vec<PublishedSpec>,
-    (inputs, wrong): (&Inputs, &[String]),
-    variable: Variable<'_>,
-    mut interruption: Interruption,
+    wrong: &[String],
     loudness: Loudness,
 ) -> Result<Option<Checked>, GateFailure> {
-    let begun = begin(publisher, inputs, wrong);
+    // First of all: the first process of a container ignores a signal that it does not listen for.
+    let mut interruption = signals::watch()?;
+    let begun = begin(publisher, wrong);
     let step = match interruption.unless_interrupted(begun).await?? {
         ControlFlow::Continue(step) => step,
         ControlFlow::Break(checked) => return Ok(Some(checked)),
@@ -112,7 +103,7 @@ async fn each_spec(
             Some(spec) if specs.are_many => publisher.of(&spec.to_string_lossy()),
             _ => publisher.clone(),
         };
-        let checked = check(&mut own, &step, (spec, inputs), variable, heard, loudness);
+        let checked = check(&mut own, &step, spec, heard, loudness);
         let Some(checked) = checked.await.transpose() else {
             continue;
         };
@@ -175,14 +166,14 @@ struct SharedStep(Github, Trigger, Specs);
 /// The story of one spec up to the report; `None` where it is one of many that the change does not touch. `publisher` learns where to
 /// report as soon as that is known.
 async fn check(
-    publisher: &mut Publisher,
+    publisher: &mut Publisher<'_>,
     step: &SharedStep,
-    (spec, inputs): (&SpecArguments, &Inputs),
-    variable: Variable<'_>,
+    spec: &SpecArguments,
     mut interruption: Interruption,
     loudness: Loudness,
 ) -> Result<Option<Checked>, GateFailure> {
-    let prepared = prepare(publisher, step, spec, inputs, variable);
+    let inputs = publisher.inputs;
+    let prepared = prepare(publisher, step, spec);
     let (project, request) = match interruption.unless_interrupted(prepared).await?? {
         ControlFlow::Continue(ready) => ready,
         ControlFlow::Break(checked) => return Ok(checked),
@@ -222,10 +213,10 @@ async fn check(
 
 /// Reads the event and looks for the specs, or has the result where there is nothing to look at.
 async fn begin(
-    publisher: &mut Publisher,
-    inputs: &Inputs,
+    publisher: &mut Publisher<'_>,
     wrong: &[String],
 ) -> Result<ControlFlow<Checked, SharedStep>, AppError> {
+    let inputs = publisher.inputs;
     let event = trigger::read_event(&publisher.environment)?;
     let known = async {
         let github = client(&publisher.environment, inputs)?;
@@ -235,7 +226,7 @@ async fn begin(
     let known = known.await;
     // A wrong input is reported in the comment too, if there is one.
     if let Ok((github, trigger)) = &known {
-        publisher.comment_on(github, trigger, inputs);
+        publisher.comment_on(github, trigger);
     }
     if !wrong.is_empty() {
         return Err(AppError::usage(wrong.join("; "))
@@ -276,8 +267,7 @@ async fn begin(
     }
     let specs = Specs::find(&github, &trigger, inputs, &publisher.environment.sha).await?;
     if let Some(one) = trigger.pull_request().filter(|_| are_many) {
-        publisher.head = Some(one.clone());
-        publisher.check_on(inputs, &trigger, &one.head.sha);
+        publisher.check_on(&trigger, &one.head.sha);
     }
     Ok(ControlFlow::Continue(SharedStep(github, trigger, specs)))
 }
@@ -285,14 +275,12 @@ async fn begin(
 /// Reads files, change and policy of a spec, everything that comes from GitHub: the project at hand and what `run` would be asked for,
 /// or the result where there is nothing to run; `None` where the change does not touch it.
 async fn prepare<'a>(
-    publisher: &mut Publisher,
+    publisher: &mut Publisher<'a>,
     step: &SharedStep,
     spec: &SpecArguments,
-    inputs: &'a Inputs,
-    variable: Variable<'_>,
 ) -> Result<ControlFlow<Option<Checked>, (Project, RunRequest<'a>)>, AppError> {
-    let SharedStep(github, trigger, specs) = step;
-    publisher.comment_on(github, trigger, inputs);
+    let (SharedStep(github, trigger, specs), inputs) = (step, publisher.inputs);
+    publisher.comment_on(github, trigger);
     if inputs.command == ActionCommand::Sweep {
         return Ok(ControlFlow::Break(Some(sweep_all(spec, inputs).await?)));
     }
@@ -322,7 +310,7 @@ async fn prepare<'a>(
     let is_head = trigger.refuse_another_commit(github, commit).await;
     if let Some(one) = trigger.pull_request().filter(|_| is_head.is_ok()) {
         publisher.head = Some(one.clone());
-        publisher.check_on(inputs, trigger, &one.head.sha);
+        publisher.check_on(trigger, &one.head.sha);
     }
     let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
     is_head?;
@@ -373,7 +361,7 @@ async fn prepare<'a>(
         None => Command::Drift,
         Some(_) => Command::Run,
     };
-    let mut origin = RunOrigin::in_actions(variable, commit, command);
+    let mut origin = RunOrigin::in_actions(&variable, commit, command);
     if let Some(one) = trigger.pull_request() {
         origin = origin.of_pull_request(one.number, &one.head.branch);
     }

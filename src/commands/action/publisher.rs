@@ -42,7 +42,8 @@ const LOG_WIDTH: u16 = 120;
 
 /// What is known of where to publish what is found of a spec, or of several together.
 #[derive(Clone)]
-pub(super) struct Publisher {
+pub(super) struct Publisher<'a> {
+    pub(super) inputs: &'a Inputs,
     pub(super) environment: Environment,
     /// Which uncertain outcomes fail the check, as far as that is known.
     pub(super) strictness: Strictness,
@@ -82,9 +83,9 @@ pub(super) struct PublishedSpec {
     annotations: Vec<Annotation>,
 }
 
-impl Publisher {
+impl<'a> Publisher<'a> {
     /// From here on the log is only a log: what a canary prints is no command.
-    pub(super) fn open(environment: Environment, inputs: &Inputs) -> Self {
+    pub(super) fn open(environment: Environment, inputs: &'a Inputs) -> Self {
         let named = Some(inputs.specs.join(", ")).filter(|named| !named.is_empty());
         let spec = written_spec::named_or_found(named.as_deref());
         let [begin, end_of_log] = commands::stop_commands(files::random());
@@ -95,6 +96,7 @@ impl Publisher {
             jobs => format!("{spec}{joint}{}", jobs.join(between)),
         };
         Self {
+            inputs,
             stamp: ReportStamp {
                 subject: Some(named(": ", ", ")),
                 run_url: Some(environment.run_url()),
@@ -163,15 +165,15 @@ impl Publisher {
     }
 
     /// The comment goes to the pull request, if there is one and it is wanted.
-    pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger, inputs: &Inputs) {
+    pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger) {
         self.github = Some(github.clone());
         self.only_reads = trigger.is_from_fork(&self.environment.repository);
         // A fork that nobody asked to run is not judged, and its token can only read; nor does a sweep judge.
-        let is_judged = !self.only_reads && inputs.command != ActionCommand::Sweep;
+        let is_judged = !self.only_reads && self.inputs.command != ActionCommand::Sweep;
         if let Some(sha) = trigger.head().filter(|_| is_judged) {
-            self.check_on(inputs, trigger, sha);
+            self.check_on(trigger, sha);
         }
-        let older = match inputs.comment {
+        let older = match self.inputs.comment {
             CommentPolicy::New => OlderComments::Hide,
             CommentPolicy::Update => OlderComments::WriteOver,
             CommentPolicy::Off => return,
@@ -187,7 +189,8 @@ impl Publisher {
     }
 
     /// The check goes to this commit, if one is wanted.
-    pub(super) fn check_on(&mut self, inputs: &Inputs, trigger: &Trigger, sha: &str) {
+    pub(super) fn check_on(&mut self, trigger: &Trigger, sha: &str) {
+        let inputs = self.inputs;
         let is_only = inputs.specs.is_empty() && inputs.jobs.is_empty();
         let subject = &self.subject;
         let (kind, name) = match (&inputs.commit_status, inputs.check_run) {
