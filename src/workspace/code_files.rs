@@ -55,28 +55,40 @@ impl Project {
         Ok(code.and_then(key).filter(|_| self.checkout.is_some()))
     }
 
-    /// Reads the files that count, as they lie on disk. To be called once the base's policy is applied.
-    pub(super) fn read_code(&self) -> Result<CheckoutCode, AppError> {
-        let mut tree = self.files()?.clone();
+    /// The files that count for each job, by its name, as they are listed: none of them is read. To be called once the base's policy is
+    /// applied.
+    pub(crate) fn listed_code(&self) -> Result<BTreeMap<String, CodeTree>, AppError> {
         let base = self.policy.base.as_ref();
         let mut of_jobs = BTreeMap::new();
-        let mut counted: HashSet<OsString> = HashSet::new();
         for job in &self.spec.jobs {
             let of_base = base.and_then(|base| base.job(&job.name));
             let selection = CodeSelection::of(job, &self.place.file, &self.place.folder, of_base);
-            let code = CodeTree::of(&tree, selection).map_err(|problem| {
+            let code = CodeTree::of(self.files()?, selection).map_err(|problem| {
                 AppError::failed(format!("jobs.{}: {problem}", job.name))
                     .help("leave out by `!` in `paths` what the job does not need")
             })?;
+            of_jobs.insert(job.name.clone(), code);
+        }
+        Ok(of_jobs)
+    }
+
+    /// Reads the files that count, as they lie on disk. To be called once the base's policy is applied.
+    pub(super) fn read_code(&self) -> Result<CheckoutCode, AppError> {
+        let mut tree = self.files()?.clone();
+        let mut of_jobs = self.listed_code()?;
+        let mut counted: HashSet<OsString> = HashSet::new();
+        for job in &self.spec.jobs {
             let data = self.data_of(job);
-            let files = code.files().iter().filter(|file| file.kind.is_file());
+            let files = of_jobs[&job.name]
+                .files()
+                .iter()
+                .filter(|file| file.kind.is_file());
             // Without git nothing has a key, and data are not copied.
             let is_read = |path: &Path| {
                 self.checkout.is_some() || !data.iter().any(|data| path.starts_with(data))
             };
             let files = files.map(|file| &file.real).filter(|real| is_read(real));
             counted.extend(files.map(|real| real.as_os_str().to_owned()));
-            of_jobs.insert(job.name.clone(), code);
         }
         let is_small = |path: &Path| {
             let metadata = self.root.join(path).symlink_metadata();

@@ -335,7 +335,7 @@ async fn prepare<'a>(
     base_policy::apply(&mut project, policy, Some(of_new_jobs))?;
     if let Some(change) = change.as_ref().filter(|_| specs.are_many) {
         let is_commented = specs.commented.contains(&publisher.subject);
-        if !is_commented && specs.is_untouched(&project, change)? {
+        if !is_commented && Specs::is_untouched(&project, change) {
             return Ok(ControlFlow::Break(None));
         }
     }

@@ -2,14 +2,14 @@
 //! out and where the change left its base.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
 use crate::change::{Change, affected_jobs};
 use crate::cli::SpecArguments;
-use crate::code::{CodeSelection, CodeTree, PathGlobs, PathKind, Tree};
+use crate::code::{PathGlobs, PathKind, Tree};
 use crate::commands::run::Checked;
 use crate::console::{AppError, files, printable};
 use crate::github::client::Github;
@@ -165,25 +165,14 @@ impl Specs {
     }
 
     /// Whether a change touches no job of a spec, nor its policy.
-    pub(super) fn is_untouched(
-        &self,
-        project: &Project,
-        change: &Change,
-    ) -> Result<bool, AppError> {
-        let (place, base) = (&project.place, project.policy.base.as_ref());
-        let files = project.files()?;
-        let mut code = BTreeMap::new();
-        for job in &project.spec.jobs {
-            let of_base = base.and_then(|base| base.job(&job.name));
-            let selection = CodeSelection::of(job, &place.file, &place.folder, of_base);
-            // Who checks it says why.
-            let Ok(of_job) = CodeTree::of(files, selection) else {
-                return Ok(false);
-            };
-            code.insert(job.name.clone(), of_job);
-        }
-        let affected = affected_jobs(&project.spec, place, base, change, &code);
-        Ok(affected.is_empty() && project.policy.is_as_on_the_base())
+    pub(super) fn is_untouched(project: &Project, change: &Change) -> bool {
+        // Who checks it says why.
+        let Ok(code) = project.listed_code() else {
+            return false;
+        };
+        let base = project.policy.base.as_ref();
+        let affected = affected_jobs(&project.spec, &project.place, base, change, &code);
+        affected.is_empty() && project.policy.is_as_on_the_base()
     }
 
     /// What is left of these limits: of all that specs before this one have spent, and of what they have for jobs that are new.
