@@ -7,8 +7,8 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 /// A name that no pattern means.
 const ANY: &str = "\u{1}";
 
-/// A job's `paths`: the last matching glob decides, and `!` excludes.
-#[derive(Debug, Clone)]
+/// A job's `paths`: the last matching glob decides, and `!` excludes. By default nothing matches.
+#[derive(Debug, Clone, Default)]
 pub struct PathGlobs {
     globs: Vec<PathGlob>,
 }

@@ -31,8 +31,8 @@ pub(super) struct Specs {
     pub(super) are_many: bool,
     /// What our comments on the pull request are about.
     pub(super) commented: BTreeSet<String>,
-    /// What the input means; absent for a single path.
-    globs: Option<PathGlobs>,
+    /// What the input means; nothing for a single path.
+    globs: PathGlobs,
     /// From the workspace to the checkout that patterns look into.
     root: PathBuf,
     head: Arc<Tree>,
@@ -68,7 +68,7 @@ impl Specs {
             // Of a spec that is not there any more the comment is brought up to date.
             let subjects = found.commented.iter().filter(|one| !is_pattern(one));
             let paths = subjects.map(PathBuf::from);
-            all.extend(paths.filter(|path| found.is_meant(path)));
+            all.extend(paths.filter(|path| found.globs.matches(path)));
         }
         let named = |path| SpecArguments { spec: Some(path) };
         found.all = all.into_iter().map(named).collect();
@@ -116,18 +116,14 @@ impl Specs {
         let (found, globs) = matched(patterns);
         let gone = found.iter().filter(|path| self.head.get(path).is_none());
         self.gone = gone.map(|path| (*path).clone()).collect();
-        self.globs = Some(globs);
+        self.globs = globs;
         Ok(found.iter().map(|path| self.root.join(path)).collect())
-    }
-
-    fn is_meant(&self, path: &Path) -> bool {
-        self.globs.as_ref().is_some_and(|globs| globs.matches(path))
     }
 
     /// That a spec which is not there any more leaves nothing to judge, a sentence: its folder is gone with it, or it was never on the
     /// base. What a change leaves of the folder would be judged by nothing.
     pub(super) fn is_over(&self, spec: &SpecArguments) -> Option<String> {
-        let path = spec.spec.as_ref().filter(|path| self.is_meant(path))?;
+        let path = spec.spec.as_ref().filter(|path| self.globs.matches(path))?;
         let inside = path.strip_prefix(&self.root).ok()?;
         if self.head.get(inside).is_some() || written_spec::is_there(spec) {
             return None;
@@ -191,11 +187,8 @@ impl Specs {
         let base = project.policy.base.as_ref();
         let mut jobs = project.spec.jobs.iter();
         let has_new = jobs.any(|job| base.is_none_or(|base| base.job(&job.name).is_none()));
-        let of_new = if has_new {
-            checked.committed
-        } else {
-            Usd::default()
-        };
-        self.spent.set([all + checked.committed, new + of_new]);
+        let of_new = Some(checked.committed).filter(|_| has_new);
+        let new = new + of_new.unwrap_or_default();
+        self.spent.set([all + checked.committed, new]);
     }
 }
