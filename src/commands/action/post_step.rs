@@ -35,12 +35,10 @@ pub(super) const BEGUN: &str = "begun";
 pub(super) struct BegunStep {
     /// As the comment is known by.
     pub(super) subject: String,
-    /// Whether nothing of it runs any more.
-    pub(super) is_swept: bool,
     /// The jobs that it checks; empty for all.
     pub(super) jobs: Vec<String>,
-    /// Relative to the workspace.
-    pub(super) spec: PathBuf,
+    /// Relative to the workspace; absent where nothing of it runs any more.
+    pub(super) spec: Option<PathBuf>,
     pub(super) region: Option<String>,
     /// The output of each job's canaries, by job name; policy may have changed it.
     pub(super) outputs: BTreeMap<String, String>,
@@ -61,7 +59,7 @@ pub(super) enum Stage {
 impl BegunStep {
     /// Whether the post step has nothing to do for it.
     pub(super) fn is_done(&self) -> bool {
-        self.is_swept && self.comment.is_none() && self.check.is_none()
+        self.spec.is_none() && self.comment.is_none() && self.check.is_none()
     }
 }
 
@@ -85,9 +83,9 @@ pub(super) async fn run(environment: &Environment, left: &[BegunStep], inputs: &
     let [begin, end] = commands::stop_commands(files::random());
     say(&begin);
     for begun in left {
-        let leftovers = match begun.is_swept {
-            true => Leftovers::Nothing,
-            false => {
+        let leftovers = match &begun.spec {
+            None => Leftovers::Nothing,
+            Some(_) => {
                 say("the step was killed; stopping what it left");
                 let swept = sweep(environment, begun, inputs).await;
                 swept.unwrap_or_else(|error| {
@@ -109,9 +107,8 @@ async fn sweep(
     begun: &BegunStep,
     inputs: &Inputs,
 ) -> Result<Leftovers, AppError> {
-    let mut project = Project::load(&SpecArguments {
-        spec: Some(begun.spec.clone()),
-    })?;
+    let spec = begun.spec.clone();
+    let mut project = Project::load(&SpecArguments { spec })?;
     if !project.traits().is_remote {
         return Ok(Leftovers::Nothing);
     }
@@ -190,9 +187,8 @@ mod tests {
     fn which_step_it_is_follows_from_its_name_and_what_the_step_itself_wrote() {
         let begun = BegunStep {
             subject: "canary-gate.yml".to_owned(),
-            is_swept: false,
             jobs: vec!["churn".to_owned()],
-            spec: "canary-gate.yml".into(),
+            spec: Some("canary-gate.yml".into()),
             region: None,
             outputs: [("churn".to_owned(), "s3://canaries/".to_owned())].into(),
             comment: Some(Publication {

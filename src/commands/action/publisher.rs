@@ -133,10 +133,7 @@ impl<'a> Publisher<'a> {
 
     /// Begins the check of several specs together.
     pub(super) async fn begin_sum(&mut self) {
-        self.leave(BegunStep {
-            is_swept: true,
-            ..BegunStep::default()
-        });
+        self.leave(BegunStep::default());
         let text = "Each spec that the change touches has a check of its own.";
         let state = CheckState::Running;
         self.write_check(state, (RUNNING, text), &[]).await;
@@ -291,7 +288,7 @@ impl<'a> Publisher<'a> {
         });
         self.leave(BegunStep {
             jobs: jobs.collect(),
-            spec: self.spec.clone().into(),
+            spec: Some(self.spec.clone().into()),
             region: project.region(),
             outputs: outputs.collect(),
             comment: self.comment.clone(),
@@ -383,7 +380,7 @@ impl<'a> Publisher<'a> {
             say(error.render(false).trim_end());
         }
         if checked.left == Leftovers::Nothing {
-            self.done(|left| left.is_swept = true);
+            self.done(|left| left.spec = None);
         }
         annotations.append(&mut self.unposted);
         PublishedSpec {

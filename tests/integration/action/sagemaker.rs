@@ -81,7 +81,7 @@ fn killed_in_mid_canary(workflow: &Workflow, aws: &FakeAws) -> Step {
 fn a_killed_step_is_cleaned_up_by_the_post_step() {
     let (workflow, aws) = on_sagemaker();
     let step = killed_in_mid_canary(&workflow, &aws);
-    assert!(step.state["begun"].contains(r#""is_swept":false"#));
+    assert!(step.state["begun"].contains(r#""spec":"canary-gate.yml""#));
     assert_eq!(aws.in_progress().len(), 1);
 
     let reached = |command: &mut Command| aws.reach(command);
