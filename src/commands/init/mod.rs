@@ -32,7 +32,7 @@ pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
         let what = format!("there is no folder {}", folder.display());
         return Err(AppError::usage(what).help("make the folder, or name a file in another one"));
     }
-    let root = checkout_of(file)?;
+    let root = checkout_of(&named)?;
     files::check_target(file, &root)?;
     let (text, from) = match &arguments.from_job {
         None => of_checkout(&folder),
@@ -81,15 +81,12 @@ fn of_checkout(folder: &Path) -> (String, String) {
 
 /// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.
 fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
-    let unknown =
-        |source| AppError::usage(format!("`{}` is not a path", file.display())).caused_by(source);
-    let absolute = std::path::absolute(file).map_err(unknown)?;
     let is_checkout = |folder: &&Path| {
         folder.join(".git").exists() && folder.canonicalize().ok().as_deref() == Some(*folder)
     };
-    match absolute.ancestors().skip(1).find(is_checkout) {
+    match file.ancestors().skip(1).find(is_checkout) {
         Some(root) => Ok(root.to_owned()),
-        None => std::env::current_dir().map_err(unknown),
+        None => files::current_folder(),
     }
 }
 
