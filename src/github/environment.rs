@@ -60,12 +60,8 @@ impl Environment {
 
     /// The page of this workflow run.
     pub fn run_url(&self) -> String {
-        format!(
-            "{}/{}/actions/runs/{}",
-            self.server_url.trim_end_matches('/'),
-            self.repository,
-            self.run_id
-        )
+        let server = self.server_url.trim_end_matches('/');
+        format!("{server}/{}/actions/runs/{}", self.repository, self.run_id)
     }
 
     /// This run's place in the order of runs. `time` is that of the event, so that a rerun stays before the runs of later pushes.

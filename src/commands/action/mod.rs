@@ -107,13 +107,11 @@ async fn each_spec(
         let Some(checked) = checked.await.transpose() else {
             continue;
         };
-        if let Ok(checked) = &checked {
-            specs.spend(checked);
-        }
         if specs.are_many {
             say(&format!("spec {}:", printable(&own.subject)));
         }
         let one = own.publish(checked).await;
+        specs.spend(&one.checked);
         let code = one.checked.report.exit_code;
         published.push(one);
         publisher.stamp.commit = own.stamp.commit;

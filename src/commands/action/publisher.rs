@@ -402,11 +402,8 @@ impl<'a> Publisher<'a> {
             .map_err(|error| say(error.render(false).trim_end()));
         let spent = published.iter().filter_map(|one| one.checked.spent);
         let spent = spent.reduce(|sum, spent| sum + spent);
-        let urls: Vec<&str> = published
-            .iter()
-            .filter_map(|one| one.url.as_deref())
-            .collect();
-        let url = (!urls.is_empty()).then(|| urls.join("\n"));
+        let urls = published.iter().filter_map(|one| one.url.clone());
+        let url = urls.reduce(|all, url| format!("{all}\n{url}"));
         step_files::write_outputs(&self.environment, (report, spent), kept.ok().unzip(), url);
         say(&self.end_of_log);
         for annotation in published.iter().flat_map(|one| &one.annotations) {
@@ -419,25 +416,20 @@ impl<'a> Publisher<'a> {
     fn texts(&self, checked: &Checked, shown: Option<ShownOverrun>) -> PublishedTexts {
         let report = &checked.report;
         let is_interruption = matches!(report.exit_code, exit::INTERRUPTED | exit::TERMINATED);
-        if checked.error.is_some() && is_interruption {
-            let ended = report::ended(&Ended {
-                how: "cancelled".to_owned(),
-                spent_usd: checked.spent,
-                leftovers: checked.left,
-                stamp: self.stamp.clone(),
-            });
-            return PublishedTexts {
-                page: ended.clone(),
-                shown: String::new(),
-                intent: Intent::NoVerdict,
-                summary: ended,
-            };
-        }
+        let is_cancelled = checked.error.is_some() && is_interruption;
         // No job is affected, and the policy is the base's.
         let is_nothing = report.exit_code == 0
             && checked.affected == 0
             && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
-        let page = |limit| report::page_within(report, self.template.as_ref(), limit);
+        let page = |limit| match is_cancelled {
+            true => report::ended(&Ended {
+                how: "cancelled".to_owned(),
+                spent_usd: checked.spent,
+                leftovers: checked.left,
+                stamp: self.stamp.clone(),
+            }),
+            false => report::page_within(report, self.template.as_ref(), limit),
+        };
         let shown = shown.map(|shown| format!("{shown}\n"));
         let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
         let shown = shown.unwrap_or_default();
@@ -446,6 +438,7 @@ impl<'a> Publisher<'a> {
             page: page(room.saturating_sub(shown.len())),
             shown,
             intent: match is_nothing {
+                _ if is_cancelled => Intent::NoVerdict,
                 true => Intent::Refresh,
                 false => Intent::Verdict,
             },
@@ -529,10 +522,6 @@ fn worst_case(
     });
     let of_jobs: Usd = of_jobs.sum::<Option<Usd>>()?;
     let limits = [request.max_spend, request.max_spend_per_pull_request];
-    Some(
-        limits
-            .into_iter()
-            .flatten()
-            .fold(of_jobs, crate::plan::least),
-    )
+    let limits = limits.into_iter().flatten();
+    Some(limits.fold(of_jobs, crate::plan::least))
 }
