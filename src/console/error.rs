@@ -16,7 +16,7 @@ use crate::spec::SpecErrors;
 use crate::verdict::Reason;
 
 /// Why a command ended without a verdict.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AppError {
     what: String,
     causes: Vec<String>,
@@ -33,11 +33,8 @@ impl AppError {
     pub(crate) fn message(what: impl Into<String>, code: u8) -> Self {
         Self {
             what: what.into(),
-            causes: Vec::new(),
-            help: None,
             code,
-            phase: None,
-            spec: None,
+            ..Self::default()
         }
     }
 

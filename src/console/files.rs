@@ -145,10 +145,7 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
     if absolute.is_symlink() {
         return Err(refuse(&absolute));
     }
-    let is_writable_kind = absolute.symlink_metadata().map_or(true, |metadata| {
-        metadata.is_file() || metadata.file_type().is_char_device()
-    });
-    if !is_writable_kind {
+    if absolute.exists() && !absolute.is_file() && !is_device(&absolute) {
         return Err(
             AppError::usage(format!("{} is not a plain file", absolute.display()))
                 .help("name a file to write to"),
