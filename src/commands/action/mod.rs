@@ -331,11 +331,10 @@ async fn prepare<'a>(
     };
     let (max_spend, of_new_jobs) = specs.left(inputs.max_spend);
     base_policy::apply(&mut project, policy, Some(of_new_jobs))?;
-    if let Some(change) = change.as_ref().filter(|_| specs.are_many) {
-        let is_commented = specs.commented.contains(&publisher.subject);
-        if !is_commented && Specs::is_untouched(&project, change) {
-            return Ok(ControlFlow::Break(None));
-        }
+    let is_shown = !specs.are_many || specs.commented.contains(&publisher.subject);
+    let is_untouched = |change| specs::is_untouched(&project, change);
+    if !is_shown && change.as_ref().is_some_and(is_untouched) {
+        return Ok(ControlFlow::Break(None));
     }
     let mut notes = Vec::new();
     if let Some(Change::Everything { why }) = &change {

@@ -160,17 +160,6 @@ impl Specs {
         }
     }
 
-    /// Whether a change touches no job of a spec, nor its policy.
-    pub(super) fn is_untouched(project: &Project, change: &Change) -> bool {
-        // Who checks it says why.
-        let Ok(code) = project.listed_code() else {
-            return false;
-        };
-        let base = project.policy.base.as_ref();
-        let affected = affected_jobs(&project.spec, &project.place, base, change, &code);
-        affected.is_empty() && project.policy.is_as_on_the_base()
-    }
-
     /// What is left of these limits: of all that specs before this one have spent, and of what they have for jobs that are new.
     pub(super) fn left(&self, max_spend: Option<Usd>) -> (Option<Usd>, Usd) {
         let [all, new] = self.spent.get();
@@ -191,4 +180,15 @@ impl Specs {
         let new = new + of_new.unwrap_or_default();
         self.spent.set([all + checked.committed, new]);
     }
+}
+
+/// Whether a change touches no job of a spec, nor its policy.
+pub(super) fn is_untouched(project: &Project, change: &Change) -> bool {
+    // Who checks it says why.
+    let Ok(code) = project.listed_code() else {
+        return false;
+    };
+    let base = project.policy.base.as_ref();
+    let affected = affected_jobs(&project.spec, &project.place, base, change, &code);
+    affected.is_empty() && project.policy.is_as_on_the_base()
 }
