@@ -45,20 +45,18 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
             text.push_str(&finding.lines());
         }
     }
-    if missing == 0 {
-        text.push_str("\neverything that could be looked at is there\n");
-    } else {
-        text.push_str(&format!("\n{}\n", missing_here(missing)));
-        let said = "something that the spec asks for is missing";
-        text.push_str(&format!("\nexit {}: {said}\n", exit::TOOL_FAILED));
-    }
-    print_prose(&text)?;
     if missing > 0 {
+        let (missing, code) = (missing_here(missing), exit::TOOL_FAILED);
+        let said = "something that the spec asks for is missing";
+        print_prose(&format!("{text}\n{missing}\n\nexit {code}: {said}\n"))?;
         if arguments.canary {
             say("no canary is tried while something is missing");
         }
-        return Ok(exit::TOOL_FAILED);
+        return Ok(code);
     }
+    print_prose(&format!(
+        "{text}\neverything that could be looked at is there\n"
+    ))?;
     match (arguments.canary, jobs.first()) {
         (true, Some(job)) => trial::try_one(&project, job, arguments, loudness).await,
         _ => Ok(0),

@@ -49,10 +49,7 @@ pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing
 
 /// The folder that a job's command runs in a copy of.
 fn source_folder(project: &Project, job: &Job) -> PathBuf {
-    match job.training.source_dir.as_deref() {
-        None => project.folder.clone(),
-        Some(written) => project.place_of(written),
-    }
+    project.place_of(job.training.source_dir.as_deref().unwrap_or_default())
 }
 
 /// The programs that a local job's canaries start.
