@@ -113,10 +113,10 @@ impl Github {
         let mut own = own(&comments, &identity, (MarkerKind::Report, subject), now);
         own.sort_by_key(|(comment, marker)| std::cmp::Reverse((marker.age(), comment.number())));
         // A check at work has no verdict but the last one, which it may keep below.
-        let mut verdicts = own
+        let verdict = own
             .iter()
-            .filter_map(|(comment, _)| verdict_in(comment.body()));
-        Ok(verdicts.next().and_then(ShownOverrun::above))
+            .find_map(|(comment, _)| verdict_in(comment.body()));
+        Ok(verdict.and_then(ShownOverrun::above))
     }
 
     async fn has_label(&self, pull_request: u64) -> Result<bool, GithubError> {
@@ -129,15 +129,11 @@ impl Github {
     /// The last event of the label; `None` where none is of it.
     async fn last_label_event(&self, pull_request: u64) -> Result<Option<IssueEvent>, GithubError> {
         let path = format!("issues/{pull_request}/events");
-        let mut last: Option<IssueEvent> = None;
-        let visit = |event: IssueEvent| {
-            let is_of_label = event.label.as_ref().is_some_and(is_ours);
-            if is_of_label && last.as_ref().is_none_or(|last| event.id > last.id) {
-                last = Some(event);
-            }
-        };
-        self.pages(&path, PAGES, visit).await?;
-        Ok(last)
+        let mut of_label = Vec::new();
+        let is_of_label = |event: &IssueEvent| event.label.as_ref().is_some_and(is_ours);
+        let keep = |event| of_label.extend(Some(event).filter(is_of_label));
+        self.pages(&path, PAGES, keep).await?;
+        Ok(of_label.into_iter().max_by_key(|event| event.id))
     }
 
     async fn may_write(&self, login: &str, id: u64) -> Result<bool, GithubError> {
