@@ -93,14 +93,11 @@ pub(super) async fn report(
         jobs.push(judged_again(project, job, by, part, &measurements, base));
     }
     let mut notes = request.notes.clone();
-    for part in &merged.jobs {
-        if project.spec.job(&part.name).is_none() {
-            notes.push(format!(
-                "job {} of a part is left out: the spec has no such job",
-                part.name
-            ));
-        }
-    }
+    let names = merged.jobs.iter().map(|part| &part.name);
+    let unknown = names.filter(|name| project.spec.job(name).is_none());
+    notes.extend(
+        unknown.map(|name| format!("job {name} of a part is left out: the spec has no such job")),
+    );
     notes.extend(merged.notes);
     let mut report = outcome::assemble(project, jobs, notes, request.strictness);
     report.failures = merged.failures;
