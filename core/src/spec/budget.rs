@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::field::FieldRule;
-use super::keys::{Entries, Keys, Map, described, keys, mapping, mapping_schema, read_mapping};
+use super::keys::{Entries, Keys, Map, described, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words, wrong_kind};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::run_place::RunPlace;
@@ -116,7 +116,6 @@ pub enum LineOrigin {
 
 mapping! {
     /// The limits of the full run. Each line is judged by itself.
-    #[derive(Debug, Clone, PartialEq)]
     pub struct Budget named "Budget" {
         /// Those that are written in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then
         /// the implicit ones that no written line covers.
@@ -126,7 +125,7 @@ mapping! {
         /// The level of a line that the base exceeds already. Default: warn.
         plain existing_breach: Level as Level, or Level::Warn;
         /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
-        optional growth: StatedGrowth as Option<StatedGrowth>;
+        optional growth: StatedGrowth as StatedGrowth;
     }
 }
 
@@ -349,7 +348,7 @@ fn any_name() -> MetricName {
     "name".parse().expect("the word is a name")
 }
 
-keys! {
+mapping! {
     /// The increase that a scheduled check reports as drift.
     pub struct DriftPolicy named "Drift" {
         /// The share of the baseline by which the forecast cost may be higher; time where no price is known. Default: 15%.

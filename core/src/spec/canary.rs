@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::Training;
 use super::counts::CanaryCounts;
 use super::field::FieldRule;
-use super::keys::{Either, List, keys, mapping};
+use super::keys::{Either, List, mapping};
 use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind};
 use super::limits;
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
@@ -80,7 +80,7 @@ impl From<DesignKeys> for Design {
     }
 }
 
-keys! {
+mapping! {
     /// The rules of the canary runs: how many there are, and what they may cost.
     pub struct CanaryPolicy named "Canary" {
         with design: DesignKeys as Design => FieldRule::BASE.uncounted();

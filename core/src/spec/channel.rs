@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::FileSystem;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
-use super::keys::{List, Map, keys};
+use super::keys::{List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text, one_of, words};
 use super::limits::{self, s3_uri_problem};
 use super::reader::{At, Reader, quoted, rules};
@@ -135,7 +135,7 @@ impl Kind for ChannelSample {
 /// How the `uri` of local data outside the checkout begins.
 pub const ON_THIS_MACHINE: &str = "file://";
 
-keys! {
+mapping! {
     /// One input channel.
     pub struct Channel named "Channel" {
         beside name: String => FieldRule::HEAD;

@@ -183,6 +183,14 @@ macro_rules! fields {
             $($(#[$field_meta])* pub $field: $kind,)+
         }
 
+        $crate::spec::field::has_fields! { $name: $($field = $rule,)+ }
+    };
+}
+
+/// Lists the fields of a struct by their rules; nothing where they have none.
+macro_rules! has_fields {
+    ($name:ident: $($field:ident,)+) => {};
+    ($name:ident: $($field:ident = $rule:expr,)+) => {
         const _: () = {
             use $crate::spec::field::{Field, HasFields, below};
 
@@ -203,7 +211,7 @@ macro_rules! fields {
     };
 }
 
-pub(in crate::spec) use fields;
+pub(in crate::spec) use {fields, has_fields};
 
 /// A single value.
 pub(in crate::spec) trait FieldValue: Clone {

@@ -1,4 +1,4 @@
-//! Mappings, lists and the choice between two forms; and the macros that define a mapping with all that hangs on its keys once.
+//! Mappings, lists and the choice between two forms; and the macro that defines a mapping with all that hangs on its keys once.
 
 use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
@@ -166,11 +166,10 @@ impl<'a> Entries<'a> {
         reader: &mut Reader<'_>,
         read: impl Fn(&Node, &At, &mut Reader<'_>) -> Option<T>,
     ) -> Option<T> {
-        let schema = Box::new(schema);
         self.keys.push(AskedKey {
             name,
             is_required,
-            schema,
+            schema: Box::new(schema),
         });
         // A misspelt key is one problem, and not also a missing one with all that follows.
         let meant = || self.near_misses.remove(name).filter(|_| is_required);
@@ -281,6 +280,7 @@ fn list_of(text: &str) -> String {
 }
 
 /// A value with a short form, which is a scalar, and a long one, which is a mapping.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Either<S, L> {
     Short(S),
     Long(L),
@@ -301,12 +301,32 @@ impl<S: Kind, L: Kind> Kind for Either<S, L> {
     }
 }
 
-/// Implements [`Keys`] and [`Kind`] for a struct whose fields are keys.
-macro_rules! read_keys {
+/// Defines a mapping once: its keys with their docs become a struct, the way to read it, and its JSON Schema. A field is what is read
+/// of its key, or what it means by `as`: `optional` and `required` are `None` where nothing was read, `plain` and `needed` a default;
+/// `with` is a part of several keys, and `beside` is no key. A part of the valid spec has the [`FieldRule`](crate::spec::field::FieldRule)
+/// of each field behind it.
+macro_rules! mapping {
     (
-        $name:ident, $schema:literal, [$($doc:expr),+],
-        $($need:ident $field:ident: $kind:ty, [$($field_doc:expr),*], [$($default:expr)?];)+
+        $(#[doc = $doc:expr])+
+        $(#[derive($($derive:ident),+)])?
+        $vis:vis struct $name:ident named $schema:literal {
+            $(
+                $(#[doc = $field_doc:expr])*
+                $need:ident $field:ident: $kind:ty $(as $meaning:ty)? $(, or $default:expr)? $(=> $rule:expr)?;
+            )+
+        }
     ) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, PartialEq $($(, $derive)+)?)]
+        $vis struct $name {
+            $(
+                $(#[doc = $field_doc])*
+                $vis $field: $crate::spec::keys::meaning!($need $kind $(as $meaning)? $(=> $rule)?),
+            )+
+        }
+
+        $crate::spec::field::has_fields! { $name: $($field $(= $rule)?,)+ }
+
         const _: () = {
             use $crate::spec::keys::{Entries, Keys, description, key, mapping_schema, read_mapping, unwritten};
             use $crate::spec::kind::{Definitions, Kind};
@@ -343,6 +363,28 @@ macro_rules! read_keys {
     };
 }
 
+/// The type of what a key means; in the valid spec a kind is its own meaning.
+macro_rules! meaning {
+    (optional $kind:ty as $meaning:ty $(=> $rule:expr)?) => {
+        Option<$meaning>
+    };
+    (optional $kind:ty => $rule:expr) => {
+        Option<$kind>
+    };
+    (optional $kind:ty) => {
+        Option<<$kind as $crate::spec::kind::Kind>::Value>
+    };
+    (required $kind:ty) => {
+        $crate::spec::keys::meaning!(optional $kind)
+    };
+    ($need:ident $kind:ty as $meaning:ty $(=> $rule:expr)?) => {
+        $meaning
+    };
+    ($need:ident $kind:ty $(=> $rule:expr)?) => {
+        $kind
+    };
+}
+
 /// Takes what is written under a key: `with` is a part of several keys, and `beside` none.
 macro_rules! key {
     (with $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
@@ -368,93 +410,4 @@ macro_rules! key {
     };
 }
 
-/// Defines a mapping once: its keys with their docs become a struct of what is written, the way to read it, and its JSON Schema.
-/// What a field is without `as` is what is read of its key, if something is.
-macro_rules! mapping {
-    (
-        $(#[doc = $doc:expr])+
-        $(#[derive($($derive:ident),+)])?
-        $vis:vis struct $name:ident named $schema:literal {
-            $(
-                $(#[doc = $field_doc:expr])*
-                $need:ident $field:ident: $kind:ty $(as $meaning:ty)? $(, or $default:expr)?;
-            )+
-        }
-    ) => {
-        $(#[doc = $doc])+
-        $(#[derive($($derive),+)])?
-        $vis struct $name {
-            $(
-                $(#[doc = $field_doc])*
-                $vis $field: $crate::spec::keys::written!($need $kind $(as $meaning)?),
-            )+
-        }
-
-        $crate::spec::keys::read_keys! {
-            $name, $schema, [$($doc),+],
-            $($need $field: $kind, [$($field_doc),*], [$($default)?];)+
-        }
-    };
-}
-
-/// The type of what is written under a key.
-macro_rules! written {
-    ($need:ident $kind:ty as $meaning:ty) => {
-        $meaning
-    };
-    (with $kind:ty) => {
-        $kind
-    };
-    ($need:ident $kind:ty) => {
-        Option<<$kind as $crate::spec::kind::Kind>::Value>
-    };
-}
-
-/// Defines a mapping of the valid spec once: each key with its doc, the kind of its value and what that means, its default, and
-/// the field's [`FieldRule`](crate::spec::field::FieldRule). `optional` is `None` where it is not written, `plain` a default;
-/// `with` is a part of several keys, and `beside` is no key.
-macro_rules! keys {
-    (
-        $(#[doc = $doc:expr])+
-        pub struct $name:ident named $schema:literal {
-            $(
-                $(#[doc = $field_doc:expr])*
-                $need:ident $field:ident: $kind:ty $(as $meaning:ty)? $(, or $default:expr)? => $rule:expr;
-            )+
-        }
-    ) => {
-        $crate::spec::field::fields! {
-            $(#[doc = $doc])+
-            #[derive(Debug, Clone, PartialEq)]
-            pub struct $name {
-                $(
-                    $(#[doc = $field_doc])*
-                    pub $field: $crate::spec::keys::meaning!($need $kind $(as $meaning)?) = $rule,
-                )+
-            }
-        }
-
-        $crate::spec::keys::read_keys! {
-            $name, $schema, [$($doc),+],
-            $($need $field: $kind, [$($field_doc),*], [$($default)?];)+
-        }
-    };
-}
-
-/// The type of what a key means.
-macro_rules! meaning {
-    (optional $kind:ty as $meaning:ty) => {
-        Option<$meaning>
-    };
-    (optional $kind:ty) => {
-        Option<$kind>
-    };
-    ($need:ident $kind:ty as $meaning:ty) => {
-        $meaning
-    };
-    ($need:ident $kind:ty) => {
-        $kind
-    };
-}
-
-pub(super) use {key, keys, mapping, meaning, read_keys, written};
+pub(super) use {key, mapping, meaning};

@@ -1,7 +1,7 @@
 //! The **spec**: which training jobs exist, what they may cost, and how their canaries run.
 //!
-//! Each part of the spec is declared once, by `keys!` or `mapping!`: its keys, what each takes and means, and whose it is. What is
-//! written is read straight into that, each key's place is kept, and checks that never stop at their first complaint make all of
+//! Each part of the spec is declared once, by `mapping!`: its keys, what each takes and means, and whose it is. What is written
+//! is read straight into that, each key's place is kept, and checks that never stop at their first complaint make all of
 //! them at once ([`SpecErrors`]).
 
 mod budget;

@@ -324,7 +324,7 @@ impl Reader<'_> {
 
 mapping! {
     /// A hyperparameter that says how much work one datum takes, such as a number of rounds.
-    #[derive(Debug, Clone, PartialEq, Serialize)]
+    #[derive(Serialize)]
     pub struct Work named "Work" {
         /// The name of the hyperparameter under `training.hyperparameters`.
         needed hyperparameter: Text as String;

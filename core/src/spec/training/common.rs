@@ -5,7 +5,7 @@ use super::local::LocalTraining;
 use super::sagemaker::SagemakerTraining;
 use crate::spec::channel::Channels;
 use crate::spec::field::FieldRule;
-use crate::spec::keys::{List, Map, keys};
+use crate::spec::keys::{List, Map, mapping};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
@@ -19,7 +19,7 @@ use crate::units::Seconds;
 const HOW_TO_CAPTURE: &str =
     "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing";
 
-keys! {
+mapping! {
     /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
     pub struct Training named "Training" {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of the spec's

@@ -45,12 +45,12 @@ pub enum LauncherKind {
 
 mapping! {
     /// What mpirun is started with.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    #[derive(Eq, Serialize)]
     pub struct MpiOptions named "Mpi" {
         /// The number of processes on each machine, from 1 to 128. Without it one for each GPU, or one.
-        optional processes_per_host: Count as Option<u32>;
+        optional processes_per_host: Count as u32;
         /// More options of mpirun, such as `-verbose -x NCCL_DEBUG=INFO`.
-        optional options: Text as Option<String>;
+        optional options: Text as String;
     }
 }
 

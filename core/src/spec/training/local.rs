@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{BackendEntry, SagemakerTraining, Training, launcher};
 use crate::spec::field::FieldRule;
 use crate::spec::holds_secrets;
-use crate::spec::keys::{List, keys, names};
+use crate::spec::keys::{List, mapping, names};
 use crate::spec::kind::{AnyText, Refined, Text};
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::run_place::RunPlace;
@@ -22,7 +22,7 @@ pub(super) const ENTRY: BackendEntry = BackendEntry {
     ..BackendEntry::ANY
 };
 
-keys! {
+mapping! {
     /// What only the local backend understands.
     pub struct LocalTraining named "Local" {
         /// Local jobs: the command that trains, for instance `[python3, train.py]`.

@@ -3,7 +3,7 @@
 
 use super::Training;
 use crate::spec::field::FieldRule;
-use crate::spec::keys::{List, keys};
+use crate::spec::keys::{List, mapping};
 use crate::spec::kind::AnyText;
 use crate::spec::limits;
 use crate::spec::reader::{At, Reader, quoted, rules};
@@ -17,7 +17,7 @@ const WORD: usize = 256;
 /// As `registry_credentials`: the registry in the VPC asks for none.
 pub const NO_CREDENTIALS: &str = "none";
 
-keys! {
+mapping! {
     /// What a container starts in place of the image's own entry point.
     pub struct ContainerWords named "Container" {
         /// The program and its first words, for instance `[python3, /opt/program/train.py]`.

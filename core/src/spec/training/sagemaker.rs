@@ -8,7 +8,7 @@ use super::{BackendEntry, Training, launcher, program};
 use crate::instance::tables;
 use crate::spec::Channel;
 use crate::spec::field::FieldRule;
-use crate::spec::keys::{List, Map, keys};
+use crate::spec::keys::{List, Map, mapping};
 use crate::spec::kind::{AnyText, Count, Refined, Text, known_forms};
 use crate::spec::limits::{self, S3Address};
 use crate::spec::paths::ScriptPath;
@@ -63,7 +63,7 @@ impl Refined for Gigabytes {
     }
 }
 
-keys! {
+mapping! {
     /// What only SageMaker understands. A job of another backend may leave out what SageMaker needs.
     pub struct SagemakerTraining named "Sagemaker" {
         /// SageMaker: the address of the training image.
