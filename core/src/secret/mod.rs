@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What stands in a secret's place.
-pub const STARS: &str = "***";
+const STARS: &str = "***";
 
 /// A shorter value is no secret, and hiding it would hide numbers and words.
 const SHORTEST_VALUE: usize = 4;
@@ -94,9 +94,8 @@ impl SecretMask {
                     }
                 }
                 CutAt::End => {
-                    let mut begins = parts(value).map(|at| &value[..at]).collect::<Vec<_>>();
-                    begins.reverse();
-                    if let Some(begin) = begins.into_iter().find(|begin| joined.ends_with(begin)) {
+                    let begins = parts(value).map(|at| &value[..at]);
+                    if let Some(begin) = begins.filter(|begin| joined.ends_with(begin)).last() {
                         hidden[joined.len() - begin.len()..].fill(true);
                     }
                 }

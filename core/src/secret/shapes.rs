@@ -4,82 +4,54 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::STARS;
+/// What stands in a secret's place: `***`, between what its pattern captures before and behind it.
+const SHOWN: &str = "${1}***${2}";
 
 /// What is a secret by its look alone, wherever it stands.
-static SHAPES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         // A PEM block; without its end, the lines of Base64 after its start; without its start, those before its end.
-        (
-            r"-----BEGIN [A-Z0-9 ]+-----(?s:.*?)-----END [A-Z0-9 ]+-----",
-            STARS,
-        ),
-        (
-            r"-----BEGIN [A-Z0-9 ]+-----(?:(?:\s|\\n)*[A-Za-z0-9+/=]{8,})*",
-            STARS,
-        ),
-        (
-            r"(?:[A-Za-z0-9+/=]{8,}(?:\s|\\n)+)+-----END [A-Z0-9 ]+-----",
-            STARS,
-        ),
+        r"-----BEGIN [A-Z0-9 ]+-----(?s:.*?)-----END [A-Z0-9 ]+-----",
+        r"-----BEGIN [A-Z0-9 ]+-----(?:(?:\s|\\n)*[A-Za-z0-9+/=]{8,})*",
+        r"(?:[A-Za-z0-9+/=]{8,}(?:\s|\\n)+)+-----END [A-Z0-9 ]+-----",
         // AWS: ids of access keys, of users and of roles.
-        (r"(?:AKIA|ASIA)[A-Z0-9]{12,}", STARS),
+        r"(?:AKIA|ASIA)[A-Z0-9]{12,}",
         // https://github.blog/engineering/behind-githubs-new-authentication-token-formats/
-        (r"gh[pousr]_[A-Za-z0-9]{10,}", STARS),
-        (r"github_pat_[A-Za-z0-9_]{10,}", STARS),
+        r"gh[pousr]_[A-Za-z0-9]{10,}",
+        r"github_pat_[A-Za-z0-9_]{10,}",
         // Hugging Face, npm, GitLab, keys of language models, Google
-        (r"(?:hf|npm)_[A-Za-z0-9]{20,}", STARS),
-        (r"glpat-[A-Za-z0-9_-]{16,}", STARS),
-        (r"sk-[A-Za-z0-9_-]{20,}", STARS),
-        (r"AIza[A-Za-z0-9_-]{30,}", STARS),
+        r"(?:hf|npm)_[A-Za-z0-9]{20,}",
+        r"glpat-[A-Za-z0-9_-]{16,}",
+        r"sk-[A-Za-z0-9_-]{20,}",
+        r"AIza[A-Za-z0-9_-]{30,}",
         // A JSON web token
-        (
-            r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
-            STARS,
-        ),
+        r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
         // Slack
-        (r"xox[a-z]-[A-Za-z0-9-]{6,}", STARS),
+        r"xox[a-z]-[A-Za-z0-9-]{6,}",
         // user:password@ of an address
-        (
-            r#"(://)[^\s/?#"'<>@:]*:[^\s/?#"'<>]*@"#,
-            concat!("${1}", "***", "@"),
-        ),
+        r#"(://)[^\s/?#"'<>@:]*:[^\s/?#"'<>]*(@)"#,
     ]
-    .map(|(pattern, shown)| (compiled(pattern), shown))
+    .map(compiled)
     .into()
 });
 
 /// What a name before it makes a secret. Only the names are looked for in either case: folding the case of the values too would
 /// take ten times as long to compile. Only for text of others: `id-token: write` is advice of ours.
-static NAMED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+static NAMED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     const VALUE: &str =
         r#"(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s"',;&)}\]=][^\s"',;&)}\]]*)"#;
     const SURE: &str = r"pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:access|secret|private|account|signing)[_-]?key|client[_-]?secret|(?:access|auth|refresh|session|security)[_-]?token";
     [
         // `password=…`, `DB_TOKEN = '…'`, `?key=…`
-        (
-            format!(
-                r"((?i-u:{SURE}|secret|token|credentials?|key|signature)[^\S\n]*=[^\S\n]*){VALUE}"
-            ),
-            "${1}***",
-        ),
+        format!(r"((?i-u:{SURE}|secret|token|credentials?|key|signature)[^\S\n]*=[^\S\n]*){VALUE}"),
         // `password: …`
-        (
-            format!(r"((?i-u:{SURE})[^\S\n]*:[^\S\n]*){VALUE}"),
-            "${1}***",
-        ),
+        format!(r"((?i-u:{SURE})[^\S\n]*:[^\S\n]*){VALUE}"),
         // `"token": "…"`
-        (
-            format!(r#"((?i-u:{SURE}|secret|token|credentials?)["'][^\S\n]*[:=][^\S\n]*){VALUE}"#),
-            "${1}***",
-        ),
+        format!(r#"((?i-u:{SURE}|secret|token|credentials?)["'][^\S\n]*[:=][^\S\n]*){VALUE}"#),
         // `Authorization: Bearer …`
-        (
-            r"((?i-u:\b(?:bearer|basic))[^\S\n]+)[A-Za-z0-9._~+/=-]{8,}".to_owned(),
-            "${1}***",
-        ),
+        r"((?i-u:\b(?:bearer|basic))[^\S\n]+)[A-Za-z0-9._~+/=-]{8,}".to_owned(),
     ]
-    .map(|(pattern, shown)| (compiled(&pattern), shown))
+    .map(|pattern| compiled(&pattern))
     .into()
 });
 
@@ -98,9 +70,9 @@ pub fn mask_named(text: &str) -> String {
     replace_all(&NAMED, text)
 }
 
-fn replace_all(shapes: &[(Regex, &str)], text: &str) -> String {
-    shapes.iter().fold(text.to_owned(), |text, (shape, shown)| {
-        match shape.replace_all(&text, *shown) {
+fn replace_all(shapes: &[Regex], text: &str) -> String {
+    shapes.iter().fold(text.to_owned(), |text, shape| {
+        match shape.replace_all(&text, SHOWN) {
             std::borrow::Cow::Borrowed(_) => text,
             std::borrow::Cow::Owned(masked) => masked,
         }
