@@ -28,6 +28,15 @@ fn joined<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
     }
 }
 
+/// The first of several, and `and 3 more` in place of the others.
+pub fn at_most(items: impl IntoIterator<Item = String>, most: usize) -> Vec<String> {
+    let mut items = items.into_iter();
+    let mut shown: Vec<String> = items.by_ref().take(most).collect();
+    let further = Some(items.count()).filter(|count| *count > 0);
+    shown.extend(further.map(|count| format!("and {count} more")));
+    shown
+}
+
 /// Breaks at spaces into lines of at most `width` characters; lines after the first are indented. A longer word stays whole, so that no
 /// part of it comes to stand at the start of a line.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {

@@ -10,6 +10,7 @@ mod json_lines;
 mod seed;
 mod sound;
 
+use crate::grammar::at_most;
 use crate::measurement::Measurement;
 
 pub use columns::read_csv;
@@ -64,14 +65,8 @@ fn shown(problems: &[TableProblem]) -> String {
         1 => "a problem".to_owned(),
         count => format!("{count} problems"),
     };
-    let mut text = format!("the table has {count}");
-    for problem in problems.iter().take(SHOWN) {
-        text.push_str(&format!("\n  {problem}"));
-    }
-    if problems.len() > SHOWN {
-        text.push_str(&format!("\n  and {} more", problems.len() - SHOWN));
-    }
-    text
+    let shown = at_most(problems.iter().map(ToString::to_string), SHOWN);
+    format!("the table has {count}\n  {}", shown.join("\n  "))
 }
 
 impl MeasurementTable {

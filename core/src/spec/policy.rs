@@ -14,10 +14,14 @@ pub use rename::follow_renames;
 use std::collections::BTreeMap;
 
 use super::{BackendKind, Job, Override, Spec};
+use crate::grammar::at_most;
 use crate::instance::InstanceType;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
 use crate::units::{Usd, count_as_float};
 use difference::Differences;
+
+/// More problems than these are counted.
+const PROBLEMS_SHOWN: usize = 5;
 
 /// What a change does to policy, in sentences.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -46,7 +50,7 @@ pub enum BasePolicyError {
         head: BackendKind,
     },
     /// The head requests something that the base's policy does not allow: the field and why, never empty.
-    #[error("{}", sentence(.0))]
+    #[error("{}", at_most(.0.clone(), PROBLEMS_SHOWN).join("; "))]
     NotAllowed(Vec<String>),
 }
 
@@ -61,17 +65,6 @@ impl BasePolicyError {
                 "the base's policy applies: merge the change of policy by itself first, or use what is allowed"
             }
         }
-    }
-}
-
-/// The first problems on one line.
-fn sentence(problems: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let shown = problems.iter().take(SHOWN).map(String::as_str);
-    let shown = shown.collect::<Vec<_>>().join("; ");
-    match problems.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown}; and {more} more"),
     }
 }
 

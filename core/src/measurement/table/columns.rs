@@ -14,6 +14,7 @@ use csv::StringRecord;
 use super::{
     MOST_ROWS, MeasurementTable, TableError, TableProblem, job_names, quoted, sound, without_mark,
 };
+use crate::grammar::at_most;
 use crate::measurement::{Measurement, Outcome, PeakMemory, SCHEMA_VERSION, Utilization};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
 
@@ -308,11 +309,7 @@ impl Header {
     /// The names for a message, shortened if there are many.
     fn shown(&self) -> String {
         const MOST: usize = 20;
-        let mut names: Vec<String> = self.0.iter().take(MOST).map(|n| quoted(n)).collect();
-        if self.0.len() > MOST {
-            names.push(format!("and {} more", self.0.len() - MOST));
-        }
-        names.join(", ")
+        at_most(self.0.iter().map(|name| quoted(name)), MOST).join(", ")
     }
 
     /// The trimmed cell; `None` if it is empty, the row ends before it, or the table has no such column.
