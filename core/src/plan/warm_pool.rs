@@ -3,10 +3,8 @@
 //! A pool buys time, not money: a warm start is shorter, and a machine bills while it waits. So `auto` keeps machines from the
 //! second check on, where the account has room for them and idle they cost little at their longest.
 
-use std::fmt;
-
 use super::start_up::StartUpMode;
-use super::{PlannedConfiguration, PlannedRuns, fewest};
+use super::{PlannedConfiguration, PlannedRuns, fewest, least};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{Job, WarmPoolPolicy};
@@ -47,34 +45,23 @@ pub fn no_quotas(_: &InstanceType) -> MachineQuotas {
 }
 
 /// Why the canaries of a configuration start cold.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoPool {
+    #[error("`canary.warm_pool` is off")]
     Off,
+    #[error("SageMaker keeps no instance groups and no spot capacity")]
     NotKept,
+    #[error("its quota for training warm pool usage has no room")]
     NoQuota,
-    /// Without an earlier check.
+    #[error("`auto` keeps machines from the second check on, and no earlier one is on record")]
     NotKnown,
+    #[error("no price is known, so what it costs idle is not")]
     NoPrice,
     /// What it could cost, kept as long as it may be after each canary, and how much it may.
+    #[error(
+        "kept for its longest after each canary it could cost {0}; `auto` may take {1} of the spend limit"
+    )]
     TooDear(Usd, Usd),
-}
-
-impl fmt::Display for NoPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Off => f.write_str("`canary.warm_pool` is off"),
-            Self::NotKept => f.write_str("SageMaker keeps no instance groups and no spot capacity"),
-            Self::NoQuota => f.write_str("its quota for training warm pool usage has no room"),
-            Self::NotKnown => f.write_str(
-                "`auto` keeps machines from the second check on, and no earlier one is on record",
-            ),
-            Self::NoPrice => f.write_str("no price is known, so what it costs idle is not"),
-            Self::TooDear(longest, most) => write!(
-                f,
-                "kept for its longest after each canary it could cost {longest}; `auto` may take {most} of the spend limit"
-            ),
-        }
-    }
 }
 
 /// What pools are chosen from, kept until the quotas are known: by a plan without them, by a run with them.
@@ -212,7 +199,7 @@ impl PoolPlan {
         }
         let longest = Usd(price.0 * KEEP_ALIVE.0 * count_as_float(one.canaries));
         let share = Usd(SHARE * self.spend_limit.0);
-        let most = if left < share { left } else { share };
+        let most = least(left, share);
         if longest > most {
             return Err(NoPool::TooDear(longest, most));
         }

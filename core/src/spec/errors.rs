@@ -11,7 +11,8 @@ use crate::grammar::{count, wrap};
 use crate::secret::unseen::is_invisible;
 
 /// The problems of a spec that could not be read; never empty.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the spec has {}; nothing was run", count(.problems.len() + .further, "problem"))]
 pub struct SpecErrors {
     /// The file as a reader knows it.
     name: String,
@@ -230,15 +231,6 @@ impl Page {
             .collect()
     }
 }
-
-impl fmt::Display for SpecErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let problems = count(self.count(), "problem");
-        write!(f, "the spec has {problems}; nothing was run")
-    }
-}
-
-impl std::error::Error for SpecErrors {}
 
 /// A file with the offsets of its lines.
 pub(super) struct NumberedLines<'a> {
