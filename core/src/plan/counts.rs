@@ -15,11 +15,9 @@ pub const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// The configuration with `count` of its machines.
 pub fn with_count(configuration: &InstanceConfiguration, count: u32) -> InstanceConfiguration {
-    match configuration {
-        InstanceConfiguration::Homogeneous(instance_type, _) => {
-            InstanceConfiguration::Homogeneous(instance_type.clone(), count)
-        }
-        groups @ InstanceConfiguration::Heterogeneous { .. } => groups.clone(),
+    match configuration.single_type() {
+        Some(kind) => InstanceConfiguration::Homogeneous(kind.clone(), count),
+        None => configuration.clone(),
     }
 }
 
@@ -31,46 +29,41 @@ pub(super) fn on_counts(
     counts: Option<CountsOf>,
     runs: &PlannedRuns,
 ) -> (PlannedConfiguration, Vec<u32>) {
-    let on = |base: InstanceConfiguration, runs, counts| PlannedConfiguration {
+    let base = counts.as_ref().map(|counts| counts.base);
+    let base = base.map_or_else(
+        || configuration.clone(),
+        |base| with_count(configuration, base),
+    );
+    let mut one = PlannedConfiguration {
         instance: configuration.clone(),
+        runs: Ok(runs.on(&base)),
         base,
-        counts,
-        follows: false,
-        runs,
+        counts: Vec::new(),
+        follows: counts.as_ref().is_some_and(|counts| counts.follows),
         offer: Offer::unknown(configuration),
         worst_case: None,
         slice: Usd(0.0),
     };
-    let Some(counts) = counts else {
-        let runs = Ok(runs.on(configuration));
-        return (on(configuration.clone(), runs, Vec::new()), Vec::new());
-    };
-    let base = with_count(configuration, counts.base);
-    let mut further = Vec::new();
+    let further = counts.map_or_else(Vec::new, |counts| counts.further);
     let mut too_many = Vec::new();
     let share = job.canary.max_share.as_fraction().0;
-    let most = PART_OF_THE_SHARE * share / count_as_float(counts.further.len());
-    for count in counts.further {
+    let most = PART_OF_THE_SHARE * share / count_as_float(further.len());
+    for count in further {
         match canary_on(job, dataset, &with_count(configuration, count), runs, most) {
-            Some(run) => further.push(run),
+            Some(run) => one.counts.push(run),
             None => too_many.push(count),
         }
     }
     // What is judged has the money first.
-    further.sort_by_key(|run| run.instance != *configuration);
-    if !counts.follows {
-        let runs = Ok(runs.on(&base));
-        return (on(base, runs, further), too_many);
+    (one.counts).sort_by_key(|run| run.instance != *configuration);
+    if one.follows {
+        let further = std::mem::take(&mut one.counts);
+        one.runs = match std::mem::take(&mut too_many).first() {
+            Some(count) => Err(NotMeasured::TooFewObjects(*count)),
+            None => Ok(PlannedRuns::Fixed(further)),
+        };
     }
-    let runs = match too_many.first() {
-        Some(count) => Err(NotMeasured::TooFewObjects(*count)),
-        None => Ok(PlannedRuns::Fixed(further)),
-    };
-    let following = PlannedConfiguration {
-        follows: true,
-        ..on(base, runs, Vec::new())
-    };
-    (following, Vec::new())
+    (one, too_many)
 }
 
 /// One canary on so many machines: the smallest size of the design with objects enough for each, that holds no more than `most` of the

@@ -134,15 +134,6 @@ impl PlannedRuns {
             Self::Ladder(sizes) => sizes.first().map(|size| size.objects),
         }
     }
-
-    /// The longest that they can take, `parallel` at a time; each size of a ladder once, one after the other.
-    fn longest(&self, job: &Job) -> Seconds {
-        let (runs, at_a_time) = match self {
-            Self::Fixed(runs) => (runs.len(), job.canary.parallel.max(1) as usize),
-            Self::Ladder(sizes) => (sizes.len(), 1),
-        };
-        job.canary.max_runtime * count_as_float(runs.div_ceil(at_a_time))
-    }
 }
 
 impl Plan {
@@ -322,12 +313,9 @@ pub fn plan(
         let part = (1.0 - PART_OF_INSTANCE) / count_as_float(measured.max(1));
         divide(limit, &mut all, |_| limit * part);
     }
-    let within = |worst: Usd, slice: Usd| {
-        if is_ladder {
-            least(worst, slice)
-        } else {
-            worst
-        }
+    let within = |worst: Usd, slice: Usd| match is_ladder {
+        true => least(worst, slice),
+        false => worst,
     };
     // Nothing is spent yet: this account only finds what would fit.
     let account = Account::new(Some(limit), Limit::Job);
@@ -439,11 +427,16 @@ fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<Str
     notes
 }
 
-/// The longest that the canaries of a configuration can take on this machine.
+/// The longest that the canaries of a configuration can take on this machine: `parallel` at a time, but each size of a ladder once,
+/// one after the other.
 fn longest(job: &Job, one: &PlannedConfiguration) -> Seconds {
-    one.runs.as_ref().map_or(Seconds(0.0), |runs| {
-        runs.longest(job) + job.canary.max_runtime * count_as_float(one.counts.len())
-    })
+    let rounds = match &one.runs {
+        Ok(PlannedRuns::Fixed(runs)) => runs.len().div_ceil(job.canary.parallel.max(1) as usize),
+        Ok(PlannedRuns::Ladder(sizes)) => sizes.len(),
+        Err(_) => return Seconds(0.0),
+    };
+    let of = |rounds| job.canary.max_runtime * count_as_float(rounds);
+    of(rounds) + of(one.counts.len())
 }
 
 /// The most that a configuration's canaries can count beside any limit; `None` where nothing counts, and without canaries. Where the adaptive

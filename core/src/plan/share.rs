@@ -3,7 +3,7 @@
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::InstanceConfiguration;
-use crate::measurement::Measurement;
+use crate::measurement::{self, Measurement};
 use crate::spec::Job;
 
 /// How many of `runs`, in their order, are likely to be within the share beside the canaries `measured` of the configuration; all
@@ -15,11 +15,7 @@ pub fn within_the_share(
     measured: &[Measurement],
     runs: &[CanaryRun],
 ) -> usize {
-    let on_base: Vec<Measurement> = (measured.iter())
-        .filter(|run| run.is_on(base))
-        .cloned()
-        .collect();
-    let Some(time) = CanaryTime::learn(&on_base) else {
+    let Some(time) = CanaryTime::learn(&measurement::on(measured, base)) else {
         return runs.len();
     };
     let times_base =
