@@ -59,7 +59,7 @@ pub fn explain(canary: &FailedCanary<'_>) -> Explained {
     };
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
     let found = rows.find_map(|row| row(&failure));
-    let (way_out, cure) = found.map(|WayOut { said, cure }| (said, cure)).unzip();
+    let (way_out, cure) = found.unzip();
     Explained {
         way_out,
         cure: cure.flatten(),
@@ -81,22 +81,8 @@ struct FirstError<'a> {
     errors: Errors,
 }
 
-struct WayOut {
-    /// What to do about it.
-    said: String,
-    /// Other words of the job's command, which may mend it.
-    cure: Option<Vec<String>>,
-}
-
-impl WayOut {
-    /// One without a cure.
-    fn said(text: impl Into<String>) -> Self {
-        Self {
-            said: text.into(),
-            cure: None,
-        }
-    }
-}
+/// What to do about it, and other words of the job's command, which may mend it.
+type WayOut = (String, Option<Vec<String>>);
 
 /// A case: its way out where the failure is one, else `None`.
 type FirstErrorRow = fn(&FirstError<'_>) -> Option<WayOut>;
@@ -120,7 +106,7 @@ const TABLE: [FirstErrorRow; 12] = [
 /// The error names `$SM_CHANNEL_TRAIN` as it was written.
 fn variable_not_expanded(failure: &FirstError<'_>) -> Option<WayOut> {
     let name = failure.errors.about_files().find_map(text::variable)?;
-    Some(WayOut::said(not_expanded(name)))
+    Some((not_expanded(name), None))
 }
 
 /// A file of a channel, read from the channel's folder, that is not in this canary's share.
@@ -131,11 +117,12 @@ fn object_left_out(failure: &FirstError<'_>) -> Option<WayOut> {
             let (_, key) = path.rsplit_once(&folder)?;
             let is_left_out = channel.sampled && channel.objects.leaves_out(key);
             is_left_out.then(|| {
-                WayOut::said(format!(
+                let said = format!(
                     "{} is not in this canary's share of channel `{}`: name what every run needs under `always`; where an index names each file, let the script skip those that are absent, or draw its own share by `share`",
                     quoted(key, "a file"),
                     channel.name,
-                ))
+                );
+                (said, None)
             })
         })
     })
@@ -152,14 +139,14 @@ fn fixed_data_path(failure: &FirstError<'_>) -> Option<WayOut> {
             channel_variable(&channel.name),
         );
         let cure = failure.linked(path);
-        Some(WayOut { said, cure })
+        Some((said, cure))
     })
 }
 
 /// A file is missing, and a hyperparameter or an argument has `$SM_CHANNEL_TRAIN` as it was written.
 fn variable_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
     failure.errors.about_files().next()?;
-    (failure.written_variable()).map(|name| WayOut::said(not_expanded(name)))
+    (failure.written_variable()).map(|name| (not_expanded(name), None))
 }
 
 fn not_expanded(name: &str) -> String {
@@ -176,7 +163,7 @@ fn home_is_empty(failure: &FirstError<'_>) -> Option<WayOut> {
         "a canary's home folder is empty, and has no {}: write `caches: [\"~/{folder}\"]` under `training`, and add `--cache ~/{folder}` to the command that starts it",
         quoted(path, "such file"),
     );
-    text::is_plain(folder).then(|| WayOut::said(said))
+    text::is_plain(folder).then(|| (said, None))
 }
 
 /// A file of the source that does not count, or that git does not know; or one that the script writes.
@@ -210,7 +197,7 @@ fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
         }
     };
     let said = format!("{} is not in the canary, {why}", quoted(path, "a file"));
-    Some(WayOut::said(said))
+    Some((said, None))
 }
 
 /// An argument, or a variable of the environment, that the script cannot do without.
@@ -238,7 +225,7 @@ fn not_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
     let words = Vec::from_iter(words.chain(handed));
     let is_other = failure.is_local() && words.len() > command.len();
     let cure = Some(words).filter(|_| is_other);
-    Some(WayOut { said, cure })
+    Some((said, cure))
 }
 
 /// A Python module that the interpreter does not have.
@@ -252,7 +239,7 @@ fn module_missing(failure: &FirstError<'_>) -> Option<WayOut> {
             "the image has no module `{module}`: name it in a `requirements.txt` in `training.source_dir`, which the framework images install, or take an image that has it; a module of your own must lie in `training.source_dir`"
         ),
     };
-    Some(WayOut::said(said))
+    Some((said, None))
 }
 
 /// A program that the shell does not find.
@@ -267,19 +254,19 @@ fn program_missing(failure: &FirstError<'_>) -> Option<WayOut> {
             format!("{program} is not in the image: install it there, or take an image that has it")
         }
     };
-    Some(WayOut::said(said))
+    Some((said, None))
 }
 
 /// Memory of the GPU, not of the machine.
 fn gpu_memory(failure: &FirstError<'_>) -> Option<WayOut> {
     let said = "the memory of the GPU ran out, not that of the machine: take smaller batches or an instance whose GPUs have more memory";
-    failure.is_of_gpu_memory().then(|| WayOut::said(said))
+    (failure.is_of_gpu_memory()).then(|| (said.to_owned(), None))
 }
 
 /// SIGKILL, by somebody who gave no reason.
 fn killed(failure: &FirstError<'_>) -> Option<WayOut> {
     let said = "exit code 137 is a process that was killed, mostly since memory ran out: look for it in the machine's kernel log, and take smaller batches, fewer workers or a machine with more memory";
-    (failure.exit_code == Some(137)).then(|| WayOut::said(said))
+    (failure.exit_code == Some(137)).then(|| (said.to_owned(), None))
 }
 
 /// It read other data, or none: no missing file says which.
@@ -297,10 +284,7 @@ fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
         grammar::list(&Vec::from_iter(variables))
     );
     let is_unread = failure.canary.has_opened_none && failure.errors.about_files().next().is_none();
-    is_unread.then(|| WayOut {
-        said,
-        cure: failure.linked(""),
-    })
+    is_unread.then(|| (said, failure.linked("")))
 }
 
 impl FirstError<'_> {
