@@ -162,12 +162,6 @@ impl From<Seconds> for Amount {
     }
 }
 
-impl From<Usd> for Amount {
-    fn from(Usd(number): Usd) -> Self {
-        Unit::Money.amount(number)
-    }
-}
-
 impl From<Percent> for Amount {
     fn from(Percent(number): Percent) -> Self {
         Unit::Percent.amount(number)
@@ -176,10 +170,7 @@ impl From<Percent> for Amount {
 
 /// Above 0, as `9000`, `0.5` or `75e9`.
 fn plain_number(text: &str) -> Result<f64, UnitError> {
-    let refused = |problem: &str| UnitError {
-        problem: problem.to_owned(),
-        suggestions: vec!["9000".to_owned()],
-    };
+    let refused = |problem: &str| UnitError::new(problem, "9000");
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         Ok(number) if number.is_finite() => Err(refused("a limit is more than 0")),
@@ -225,7 +216,7 @@ mod tests {
 
     #[test]
     fn amounts_of_different_units_have_no_order() {
-        let [dollar, dollars] = [1.0, 2.0].map(|number| Amount::from(Usd(number)));
+        let [dollar, dollars] = [1.0, 2.0].map(|number| Unit::Money.amount(number));
         assert!(dollar < dollars);
         let hour = Amount::from(Seconds(3600.0));
         assert_eq!(dollar.partial_cmp(&hour), None);

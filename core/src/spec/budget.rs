@@ -73,15 +73,11 @@ impl BudgetLine {
     }
 
     /// A line that always holds, without being written.
-    pub fn implicit(metric: Metric, limit: impl Into<Amount>) -> Self {
-        Self::on(metric.into(), limit.into())
-    }
-
-    fn on(kind: LineKind, limit: Amount) -> Self {
+    fn implicit(kind: impl Into<LineKind>, limit: impl Into<Amount>) -> Self {
         Self {
-            kind,
+            kind: kind.into(),
             bound: Bound::Max,
-            limit,
+            limit: limit.into(),
             level: Level::Fail,
             at_least: None,
             origin: LineOrigin::Implicit,
@@ -433,7 +429,7 @@ impl Reader<'_> {
             level: line.level.unwrap_or(Level::Fail),
             at_least: (kind.at_least()).map(|unit| line.at_least.unwrap_or(unit.amount(0.0))),
             origin: LineOrigin::Written,
-            ..BudgetLine::on(kind, limit)
+            ..BudgetLine::implicit(kind, limit)
         })
     }
 

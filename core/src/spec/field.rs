@@ -46,30 +46,25 @@ pub(in crate::spec) enum Whose {
 }
 
 impl FieldRule {
-    pub(in crate::spec) const HEAD: Self = Self {
-        whose: Whose::Head,
-        counts: true,
-        is_setting: false,
-        key: None,
-        between: ", ",
-        keeps_names: false,
-    };
-    pub(in crate::spec) const BASE: Self = Self {
-        whose: Whose::Base,
-        ..Self::HEAD
-    };
-    pub(in crate::spec) const UNCOMPARED: Self = Self {
-        whose: Whose::Uncompared,
-        ..Self::HEAD
-    };
+    pub(in crate::spec) const HEAD: Self = Self::of(Whose::Head);
+    pub(in crate::spec) const BASE: Self = Self::of(Whose::Base);
+    pub(in crate::spec) const UNCOMPARED: Self = Self::of(Whose::Uncompared);
     /// Of a part whose fields have rules of their own.
     pub(in crate::spec) const EACH: Self = Self::HEAD;
 
-    pub(in crate::spec) const fn named(means: &'static str) -> Self {
+    const fn of(whose: Whose) -> Self {
         Self {
-            whose: Whose::Named(means),
-            ..Self::HEAD
+            whose,
+            counts: true,
+            is_setting: false,
+            key: None,
+            between: ", ",
+            keeps_names: false,
         }
+    }
+
+    pub(in crate::spec) const fn named(means: &'static str) -> Self {
+        Self::of(Whose::Named(means))
     }
 
     /// It changes nothing that a canary does or measures.

@@ -157,9 +157,7 @@ impl Refined for Groups {
 
     fn refine(keys: GroupKeys, at: &At, reader: &mut Reader<'_>) -> Option<InstanceConfiguration> {
         let (groups, at) = (keys.groups?, at.key("groups"));
-        if groups.is_empty() && !reader.is_wrong(&at) {
-            reader.wrong(&at, "there is no group");
-        }
+        reader.refuse_empty(&at, &groups, "there is no group", None);
         reader.too_many(&at, "instance groups", groups.len(), limits::GROUPS);
         for (name, _) in &groups {
             if !limits::is_channel_name(name) {

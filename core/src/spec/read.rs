@@ -265,9 +265,7 @@ impl Reader<'_> {
 
     fn jobs(&mut self, written: Vec<(String, JobKeys)>) -> Vec<Job> {
         let at = At::ROOT.key("jobs");
-        if written.is_empty() && self.has(&at) {
-            self.wrong(&at, "there is no job");
-        }
+        self.refuse_empty(&at, &written, "there is no job", None);
         let jobs = written.into_iter();
         let jobs: Vec<Job> = jobs
             .filter_map(|(name, keys)| self.job(&at.key(&name), name, keys))

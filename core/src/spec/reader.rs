@@ -55,10 +55,7 @@ impl At {
 
     /// The place of a key below this one.
     pub(super) fn name(&self, key: &str) -> Self {
-        Self {
-            is_name: true,
-            ..self.key(key)
-        }
+        self.key(key).own_name()
     }
 
     /// The place of the key of this value.

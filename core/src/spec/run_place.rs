@@ -25,13 +25,3 @@ pub struct Traits {
     /// Recorded runs are handed out. Nothing is run, so nothing is kept for later runs either.
     pub replays: bool,
 }
-
-impl From<RunPlace> for Traits {
-    fn from(place: RunPlace) -> Self {
-        Self {
-            is_remote: place == RunPlace::Cloud,
-            runs_here: place == RunPlace::This,
-            replays: place == RunPlace::Recorded,
-        }
-    }
-}

@@ -18,7 +18,8 @@ pub struct UnitError {
 }
 
 impl UnitError {
-    fn new(problem: impl Into<String>, suggestion: impl Into<String>) -> Self {
+    /// One with a single suggestion.
+    pub(crate) fn new(problem: impl Into<String>, suggestion: impl Into<String>) -> Self {
         Self {
             problem: problem.into(),
             suggestions: vec![suggestion.into()],

@@ -62,7 +62,12 @@ impl BackendKind {
 
     /// What the program asks of a backend before one is made.
     pub fn traits(self) -> Traits {
-        self.place().into()
+        let place = self.place();
+        Traits {
+            is_remote: place == RunPlace::Cloud,
+            runs_here: place == RunPlace::This,
+            replays: place == RunPlace::Recorded,
+        }
     }
 
     /// Where it runs canaries.
