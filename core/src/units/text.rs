@@ -9,14 +9,10 @@ impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0.0 { "-" } else { "" };
         let seconds = self.0.abs();
-        if seconds < 0.9995 {
-            return write!(f, "{sign}{seconds:.2}s");
-        }
-        if seconds < 9.95 {
-            return write!(f, "{sign}{seconds:.1}s");
-        }
-        if seconds < 59.5 {
-            return write!(f, "{sign}{seconds:.0}s");
+        for (below, decimals) in [(0.9995, 2), (9.95, 1), (59.5, 0)] {
+            if seconds < below {
+                return write!(f, "{sign}{seconds:.decimals$}s");
+            }
         }
         let two = |value: f64, large: &str, ratio: f64, small: &str, f: &mut fmt::Formatter<'_>| {
             let total = value.round();
@@ -153,13 +149,8 @@ impl fmt::Display for Bytes {
         ] {
             if bytes >= scale {
                 let value = bytes / scale;
-                return if value < 9.995 {
-                    write!(f, "{value:.2} {unit}")
-                } else if value < 99.95 {
-                    write!(f, "{value:.1} {unit}")
-                } else {
-                    write!(f, "{value:.0} {unit}")
-                };
+                let decimals = usize::from(value < 9.995) + usize::from(value < 99.95);
+                return write!(f, "{value:.decimals$} {unit}");
             }
         }
         write!(f, "{} B", self.0)
@@ -179,13 +170,9 @@ impl Percent {
 
     /// Decimal places to show, for two significant figures.
     pub fn decimals(self) -> usize {
-        let size = self.0.abs();
-        if size == 0.0 || size >= 9.95 {
-            0
-        } else if size >= 0.095 {
-            1
-        } else {
-            2
+        match self.0.abs() {
+            0.0 => 0,
+            size => usize::from(size < 9.95) + usize::from(size < 0.095),
         }
     }
 }
