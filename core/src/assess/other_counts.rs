@@ -265,14 +265,7 @@ pub fn advice(
     costs: &[Option<Predictive>],
     certainty: Fraction,
 ) -> Vec<String> {
-    let mut kinds = Vec::new();
-    for row in rows {
-        if let Some(kind) = row.instance.single_type()
-            && !kinds.contains(&kind)
-        {
-            kinds.push(kind);
-        }
-    }
+    let kinds = grammar::distinct(rows.iter().filter_map(|row| row.instance.single_type()));
     let of_kind = |kind| {
         let of_type = (rows.iter().zip(costs))
             .filter(|(row, _)| row.instance.single_type() == Some(kind))

@@ -38,9 +38,7 @@ pub struct Key([u8; 32]);
 impl Key {
     /// The first 16 hex digits.
     pub fn short(&self) -> String {
-        let mut text = self.to_string();
-        text.truncate(SHORT);
-        text
+        self.to_string()[..SHORT].to_owned()
     }
 }
 

@@ -11,8 +11,8 @@ pub fn hyperparameters(
     share: Option<&HandedShare>,
     work: Option<&WorkLevel>,
 ) -> Vec<(String, String)> {
-    let of_share = |place: &SharePlace| matches!(place, SharePlace::Hyperparameter(_));
-    let mut handed = with_share(&training.hyperparameters, share, of_share);
+    let is_here = |share: &&HandedShare| matches!(share.place, SharePlace::Hyperparameter(_));
+    let mut handed = with_share(&training.hyperparameters, share.filter(is_here));
     if let Some(work) = work {
         let own = handed.iter_mut();
         for (_, value) in own.filter(|(name, _)| *name == work.hyperparameter) {
@@ -26,17 +26,13 @@ pub fn hyperparameters(
 
 /// Name and value of every variable of a run that the spec writes, or that holds its share.
 pub fn environment(training: &Training, share: Option<&HandedShare>) -> Vec<(String, String)> {
-    let of_share = |place: &SharePlace| matches!(place, SharePlace::Environment(_));
-    with_share(&training.environment, share, of_share)
+    let is_here = |share: &&HandedShare| matches!(share.place, SharePlace::Environment(_));
+    with_share(&training.environment, share.filter(is_here))
 }
 
-fn with_share(
-    written: &[(String, String)],
-    share: Option<&HandedShare>,
-    is_here: impl Fn(&SharePlace) -> bool,
-) -> Vec<(String, String)> {
+fn with_share(written: &[(String, String)], share: Option<&HandedShare>) -> Vec<(String, String)> {
     let mut handed = written.to_vec();
-    let Some(share) = share.filter(|share| is_here(&share.place)) else {
+    let Some(share) = share else {
         return handed;
     };
     let name = share.place.name();

@@ -96,11 +96,8 @@ impl Tree {
     /// The same with the links of another tree known, where both have the same text.
     #[must_use]
     pub fn knowing_links_of(mut self, other: &Self) -> Self {
-        for (id, target) in &other.targets {
-            self.targets
-                .entry(id.clone())
-                .or_insert_with(|| target.clone());
-        }
+        let own = std::mem::replace(&mut self.targets, other.targets.clone());
+        self.targets.extend(own);
         self
     }
 

@@ -104,7 +104,7 @@ fn gibibytes(count: f64) -> Bytes {
 struct PriceRow {
     instance_type: String,
     region: String,
-    usd_per_hour: f64,
+    usd_per_hour: UsdPerHour,
     source: String,
     as_of: String,
     evidence: PriceEvidence,
@@ -112,10 +112,9 @@ struct PriceRow {
 
 impl PriceRow {
     fn price(&self) -> Price {
-        let dollars = UsdPerHour(self.usd_per_hour);
         Price {
             as_of: Some(self.as_of.clone()),
-            ..Price::on_demand(dollars, &*self.source, self.evidence)
+            ..Price::on_demand(self.usd_per_hour, &*self.source, self.evidence)
         }
     }
 }

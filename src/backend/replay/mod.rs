@@ -11,6 +11,7 @@ use super::{
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
+use crate::grammar::distinct;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
@@ -414,12 +415,7 @@ fn share(fraction: Fraction) -> String {
 
 /// Each name once.
 fn listed(names: impl Iterator<Item = String>) -> String {
-    let mut known: Vec<String> = Vec::new();
-    for name in names {
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
+    let known = distinct(names);
     match known.len().saturating_sub(NAMES_SHOWN) {
         0 => known.join(", "),
         more => format!("{} and {more} more", known[..NAMES_SHOWN].join(", ")),
