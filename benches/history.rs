@@ -72,7 +72,7 @@ async fn page_of(history: &History) -> String {
             export.add(&entry, &record);
         }
     }
-    export.finish(&listing.damaged, Timestamp::now())
+    export.finish(&listing.damaged, Timestamp::now(), &[])
 }
 
 /// Forecasts and canaries of some jobs, half of each, an hour apart. Written as files, since keeping so many, each made

@@ -47,6 +47,7 @@ fn probe() {
         grace: Seconds(10.0),
         opt_ml: None,
         read_only: Vec::new(),
+        writes: None,
         end_with_parent: None,
         scope: UsageScope::Command,
     })

@@ -9,7 +9,7 @@ use crate::gate::backend;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
 use crate::history::record::Command;
-use crate::plan::{self, Alternatives, KnownBefore, Limit, PlanError};
+use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
@@ -53,8 +53,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
     if let Some(note) = limit.note() {
         let _ = writeln!(text, "{note}\n");
     }
-    let in_dollars = arguments.policy.max_spend.map(|_| Limit::Run);
-    let in_dollars = in_dollars.or(limit.account().map(|_| Limit::PullRequest));
+    let in_dollars = arguments.policy.max_spend.is_some() || limit.account().is_some();
     let mut totals = Vec::new();
     let mut details = String::new();
     for affected in &affected {

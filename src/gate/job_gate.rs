@@ -135,12 +135,8 @@ impl<'a> JobGate<'a> {
             notes,
         });
         report.notes.extend(training_plan::note(job, &report));
-        let region = project.region();
-        (report.warnings).extend(without_price::warning(
-            &job.canary,
-            &plan,
-            region.as_deref(),
-        ));
+        let unpriced = without_price::warning(&job.canary, &plan, project.region());
+        report.warnings.extend(unpriced);
         if !project.traits().replays {
             let advice = short_run::advice(job.canary.skip_below, &report);
             report.advice.extend(advice);

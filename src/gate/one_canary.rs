@@ -31,7 +31,7 @@ pub(crate) async fn run(
     let cancellation = interruption.cancellation.clone();
     let whole = (RunPart::Whole, Reuse::Never);
     let mut runner = Runner::open(project, whole, pass_env, cancellation, loudness).await?;
-    runner.in_dollars = max_spend.map(|_| Limit::Run);
+    runner.is_limited_in_dollars = max_spend.is_some();
     let work = async {
         let measured = measure(job, max_spend, &runner).await;
         // Whatever came of it, nothing of it goes on.
@@ -82,10 +82,9 @@ async fn measure(
     let worst = plan::worst_case(std::slice::from_ref(&run), &offer);
     let limit = run.max_runtime.unwrap_or(job.canary.max_runtime);
     let price = worst.map_or_else(String::new, |worst| {
-        let takes = if offer.counts_time() {
-            "takes"
-        } else {
-            "costs"
+        let takes = match offer.counts_time() {
+            true => "takes",
+            false => "costs",
         };
         format!(" and {takes} at most {}", offer.counted(worst))
     });

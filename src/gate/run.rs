@@ -38,7 +38,9 @@ pub(crate) async fn run(
     runner.jobs = affected.len();
     let history = RunHistory::open(project, &request.origin, Some(&runner.gate_run.id)).await?;
     let pull_request = pull_request_limit(project, affected, request, &history).await?;
-    runner.in_dollars = limit_in_dollars(request, &pull_request);
+    // What was detached is paid already.
+    runner.is_limited_in_dollars = request.part != RunPart::Collect
+        && (request.max_spend.is_some() || pull_request.account().is_some());
     let file = request.measurements;
     let file = file.map(|path| MeasurementsFile::open(path, &project.root));
     let file = file.transpose()?;
@@ -120,15 +122,6 @@ async fn pull_request_limit(
     // Where nothing is to run nothing is asked.
     let limit = limit.filter(|_| !affected.is_empty());
     PullRequestLimit::open(limit, project, &request.origin, history).await
-}
-
-/// The limit beside those of the jobs. What was detached is paid already.
-fn limit_in_dollars(request: &RunRequest<'_>, pull_request: &PullRequestLimit) -> Option<Limit> {
-    match (request.max_spend, pull_request.account()) {
-        _ if request.part == RunPart::Collect => None,
-        (Some(_), _) => Some(Limit::Run),
-        (None, account) => account.map(|_| Limit::PullRequest),
-    }
 }
 
 /// A limit in dollars holds nothing back where there is no price.

@@ -10,7 +10,6 @@ use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::outside_error::OutsideError;
-use crate::plan::Limit;
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -29,8 +28,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) secrets: SecretMask,
     /// How many there are: of several, each line names its own.
     pub(crate) jobs: usize,
-    /// A limit on what it may cost beside those of the jobs.
-    pub(crate) in_dollars: Option<Limit>,
+    /// Whether what it may cost has a limit beside those of the jobs.
+    pub(crate) is_limited_in_dollars: bool,
 }
 
 /// What a run leaves beside its report and the history.
@@ -66,7 +65,7 @@ impl<'a> Runner<'a> {
             cancellation,
             secrets: pass_env::secrets(pass_env),
             jobs: 1,
-            in_dollars: None,
+            is_limited_in_dollars: false,
             project,
         })
     }
@@ -84,7 +83,8 @@ impl<'a> Runner<'a> {
 
     /// What machines cost canaries of a job, and count against its limits.
     pub(crate) fn offer(&self, job: &Job, instance: &InstanceConfiguration) -> Offer {
-        self.project.canary_offer(job, instance, self.in_dollars)
+        self.project
+            .canary_offer(job, instance, self.is_limited_in_dollars)
     }
 
     /// Says something about a job.

@@ -13,7 +13,6 @@ use crate::console::{AppError, Loudness, files, printable, say, warn};
 use crate::git;
 use crate::instance::price_file::PriceFile;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
-use crate::plan::Limit;
 use crate::report::{JobPolicy, JobReport, Policy};
 use crate::spec::policy::PolicyChanges;
 use crate::spec::{Job, Spec, Traits, is_secret_place};
@@ -351,13 +350,11 @@ impl Project {
         &self,
         job: &Job,
         instance: &InstanceConfiguration,
-        in_dollars: Option<Limit>,
+        is_limited_in_dollars: bool,
     ) -> Offer {
-        let stand_in = job.canary.stand_in().filter(|_| in_dollars.is_none());
-        Offer {
-            stand_in,
-            ..self.offer(instance)
-        }
+        let mut offer = self.offer(instance);
+        offer.stand_in = job.canary.stand_in().filter(|_| !is_limited_in_dollars);
+        offer
     }
 
     /// The price of one machine for one hour: the spec's, else today's, else the file's, else the tables'.

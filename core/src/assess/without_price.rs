@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::spec::CanaryPolicy;
 
 /// That no dollars limited canaries, what did in their place, and what to do.
-pub fn warning(canary: &CanaryPolicy, plan: &Plan, region: Option<&str>) -> Option<String> {
+pub fn warning(canary: &CanaryPolicy, plan: &Plan, region: Option<String>) -> Option<String> {
     let measured = plan.all.iter().filter(|one| one.runs.is_ok());
     let counted = measured.filter(|one| one.offer.counts_time());
     let members = counted.flat_map(|one| &one.offer.members);

@@ -82,7 +82,7 @@ struct Sums {
     /// What reused canaries would have cost; absent until a priced one was.
     saved: Option<Usd>,
     /// What machine time without a price counts.
-    unpriced: Usd,
+    unpriced: Option<Usd>,
 }
 
 /// What was set aside for one run. One that is never settled stays reserved: the cost of its run is not known.
@@ -213,9 +213,8 @@ impl Account {
 
     /// Machine time without a price counts so much against the limits; what was billed for it is not known.
     pub fn count(&self, charge: Option<Usd>) {
-        let charge = charge.unwrap_or_default();
         change_each(self.upwards(), |sums| {
-            sums.unpriced = sums.unpriced + charge
+            sums.unpriced = sum(sums.unpriced, charge);
         });
     }
 
@@ -237,8 +236,8 @@ impl Account {
     /// What counts against the limit.
     pub fn committed(&self) -> Usd {
         let sums = self.0.sums.get();
-        let billed = sums.billed.unwrap_or_default() + sums.saved.unwrap_or_default();
-        sums.reserved + billed + sums.unpriced
+        let counted = [sums.billed, sums.saved, sums.unpriced];
+        sums.reserved + counted.into_iter().flatten().sum()
     }
 
     /// What is left of its own limit; `None`: no limit. Canaries are chosen by it, and not by what the pull request has left, so

@@ -33,7 +33,7 @@ impl Bound {
     }
 
     /// Whether a value is on the wrong side of a limit.
-    pub fn is_passed<T: PartialOrd>(self, limit: T, value: T) -> bool {
+    pub fn is_passed<T: PartialOrd + Copy>(self, limit: T, value: T) -> bool {
         self.pick(value > limit, value < limit)
     }
 }

@@ -146,7 +146,7 @@ fn planned(
     listed: &ListedData,
     session: &dyn Session<'_>,
 ) -> CheckedThing {
-    let offer = |instance: &_| project.canary_offer(job, instance, None);
+    let offer = |instance: &_| project.canary_offer(job, instance, false);
     let own = offer(&job.instance);
     if project.traits().is_remote
         && let Some(unpriced) = own.unpriced()

@@ -163,7 +163,7 @@ fn home_is_empty(failure: &FirstError<'_>) -> Option<WayOut> {
         "a canary's home folder is empty, and has no {}: write `caches: [\"~/{folder}\"]` under `training`, and add `--cache ~/{folder}` to the command that starts it",
         quoted(path, "such file"),
     );
-    text::is_plain(folder).then(|| (said, None))
+    text::is_plain(folder).then_some((said, None))
 }
 
 /// A file of the source that does not count, or that git does not know; or one that the script writes.
