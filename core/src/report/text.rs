@@ -349,7 +349,7 @@ mod tests {
         );
         assert_eq!(
             markdown::inline(&text),
-            r"Closest: <code>a&#124;b</code> at \~41 USD."
+            "Closest: <code>a&#124;b</code> at \\~\u{2060}41 USD."
         );
         assert_eq!(terminal::inline(&text), "Closest: a|b at ~41 USD.");
     }
