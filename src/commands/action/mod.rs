@@ -44,7 +44,7 @@ use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
-use inputs::{ActionCommand, Inputs, Upkeep, are_many, is_pattern};
+use inputs::{ActionCommand, Inputs, Upkeep, is_pattern};
 use post_step::Stage;
 use publisher::{PublishedSpec, Publisher};
 use specs::Specs;
@@ -132,9 +132,7 @@ async fn each_spec(
 /// What was found of several specs as one report, in which jobs are known by their specs too.
 fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
     let touched = count(published.len(), "spec");
-    let mut sum = nothing_run(vec![format!(
-        "{touched} of {all} looked at, the rest is as on the base."
-    )]);
+    let mut sum = nothing_run(vec![format!("{touched} of {all} looked at.")]);
     let report = &mut sum.report;
     for PublishedSpec {
         subject, checked, ..
@@ -259,13 +257,13 @@ async fn begin(
     if trigger.is_from_fork(&publisher.environment.repository) {
         return Ok(ControlFlow::Break(from_fork(&trigger, inputs)));
     }
-    let are_many = are_many(&inputs.specs);
-    if are_many {
-        publisher.begin_sum().await;
-    }
     let specs = Specs::find(&github, &trigger, inputs, &publisher.environment.sha).await?;
-    if let Some(one) = trigger.pull_request().filter(|_| are_many) {
-        publisher.check_on(&trigger, &one.head.sha);
+    if specs.are_many {
+        // Of a pull request that an input names, only now is it known which.
+        if let Some(one) = trigger.pull_request() {
+            publisher.check_on(&trigger, &one.head.sha);
+        }
+        publisher.begin_sum().await;
     }
     Ok(ControlFlow::Continue(SharedStep(github, trigger, specs)))
 }

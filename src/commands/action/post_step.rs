@@ -56,13 +56,6 @@ pub(super) enum Stage {
     Post(Vec<BegunStep>),
 }
 
-impl BegunStep {
-    /// Whether the post step has nothing to do for it.
-    pub(super) fn is_done(&self) -> bool {
-        self.spec.is_none() && self.comment.is_none() && self.check.is_none()
-    }
-}
-
 impl Stage {
     /// The stage, by the program's name and the main step's state.
     pub(super) fn of(program: Option<&OsStr>, variable: &dyn Fn(&str) -> Option<String>) -> Self {

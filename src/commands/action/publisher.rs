@@ -156,7 +156,7 @@ impl<'a> Publisher<'a> {
             return;
         };
         what(own);
-        left.retain(|one| !one.is_done());
+        left.retain(|one| one.spec.is_some() || one.comment.is_some() || one.check.is_some());
         let left = serde_json::to_string(&*left).unwrap_or_default();
         step_files::write_state(&self.environment, post_step::BEGUN, &left);
     }

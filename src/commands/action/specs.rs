@@ -131,7 +131,18 @@ impl Specs {
         let folder = folder_of(inside);
         // A link or a submodule may stand in its place.
         let is_there = |one| self.head.get(one).is_some();
-        let is_left = !self.head.below(folder).is_empty() || folder.ancestors().any(is_there);
+        // What changes outside of the folders of specs may be code of this one.
+        let is_in_one = |path: &PathBuf| {
+            let path = self.root.join(path);
+            let mut folders = self
+                .all
+                .iter()
+                .filter_map(|one| one.spec.as_deref()?.parent());
+            folders.any(|folder| folder != Path::new("") && path.starts_with(folder))
+        };
+        let is_left = !self.head.below(folder).is_empty()
+            || folder.ancestors().any(is_there)
+            || !self.head.differing(&self.before).iter().all(is_in_one);
         Some(match self.before.get(inside).is_some() {
             true if is_left => return None,
             true => "This pull request removes the spec and all of its folder, so nothing of it is checked.".to_owned(),
