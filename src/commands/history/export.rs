@@ -61,10 +61,11 @@ pub(super) async fn export(
         let is_its = |entry: &Entry| entry.scope == Scope::Main && jobs.contains(&&*entry.job);
         listing.entries.retain(is_its);
     }
-    let branch = branch_of(project, origin).filter(|_| is_badge);
+    let branch = branch_of(project, origin);
     let mut export = begin();
     let add = |entry: &Entry, record: Record| {
-        if branch.is_none() || record.writer.branch == branch {
+        // Where nobody knows which branch a badge is of, nothing was checked.
+        if !is_badge || branch.is_some() && record.writer.branch == branch {
             export.add(entry, &record);
         }
         ControlFlow::Continue(())
