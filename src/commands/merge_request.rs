@@ -12,12 +12,15 @@ use crate::report::template::Template;
 use crate::report::{self, Report};
 use crate::verdict::Verdict;
 
-/// Where a note goes, if one is wanted and can be written; what is missing is said before anything is spent. Needs a runtime.
-pub(crate) fn wanted(service: Option<&str>) -> Option<MergeRequest> {
+/// Where a note goes, if one is wanted and can be written; what is missing is said before anything is spent. A CI job has a note for
+/// each spec and jobs that it is asked `about`. Needs a runtime.
+pub(crate) fn wanted(service: Option<&str>, about: &[String]) -> Option<MergeRequest> {
     service?;
     let variable = |name: &str| std::env::var(name).ok();
     let found = backend::pace().and_then(|pace| Ok(MergeRequest::of(&variable, pace)?));
-    found.map_err(|error| warn(&error)).ok()
+    let mut found = found.map_err(|error| warn(&error)).ok()?;
+    found.note.subject = [&[found.note.subject][..], about].concat().join("#");
+    Some(found)
 }
 
 /// Writes there what was found, or why nothing could be; an interrupted run leaves the note as it is. That it cannot be written
@@ -57,6 +60,7 @@ pub(crate) async fn post(
                 PublicationOutcome::Nothing => {
                     "no note is written: no job is affected, and there is none to bring up to date"
                 }
+                PublicationOutcome::Superseded => return,
                 _ => "the note on the merge request is up to date",
             });
         }

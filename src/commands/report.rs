@@ -20,7 +20,7 @@ pub(crate) async fn report(
             .help("each job belongs in one part; name each part once")
             .caused_by(error)
     })?;
-    if let Some(note) = merge_request::wanted(arguments.comment.as_deref()) {
+    if let Some(note) = merge_request::wanted(arguments.comment.as_deref(), &[]) {
         merge_request::post(&note, Ok((&report, output.template.as_ref()))).await;
     }
     output.publish(&report)

@@ -21,7 +21,9 @@ use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
 
 pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
-    let note = merge_request::wanted(arguments.comment.as_deref());
+    let spec = (arguments.spec.spec.iter()).map(|spec| spec.display().to_string());
+    let about = Vec::from_iter(spec.chain(arguments.change.jobs.iter().cloned()));
+    let note = merge_request::wanted(arguments.comment.as_deref(), &about);
     let found = found(arguments, loudness).await;
     if let Some(note) = note {
         let found = found.as_ref();
