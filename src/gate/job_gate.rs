@@ -136,7 +136,7 @@ impl<'a> JobGate<'a> {
         });
         report.notes.extend(training_plan::note(job, &report));
         let unpriced = without_price::warning(&job.canary, &plan, project.region());
-        report.warnings.extend(unpriced);
+        (report.warnings).extend(unpriced.filter(|_| project.traits().is_remote));
         if !project.traits().replays {
             let advice = short_run::advice(job.canary.skip_below, &report);
             report.advice.extend(advice);

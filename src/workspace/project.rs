@@ -353,7 +353,9 @@ impl Project {
         is_limited_in_dollars: bool,
     ) -> Offer {
         let mut offer = self.offer(instance);
-        offer.stand_in = job.canary.stand_in().filter(|_| !is_limited_in_dollars);
+        // On this machine no limit in dollars holds, so its time counts all the same.
+        let is_held = is_limited_in_dollars && self.traits().is_remote;
+        offer.stand_in = job.canary.stand_in().filter(|_| !is_held);
         offer
     }
 

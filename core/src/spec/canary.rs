@@ -89,8 +89,8 @@ mapping! {
         plain counts: CanaryCounts => FieldRule::BASE.uncounted();
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         plain spend_limit: Usd, or Usd(5.0) => FieldRule::BASE.uncounted();
-        /// In place of dollars, the machine time of all canaries in one check on machines without a price. Without it none
-        /// runs there on SageMaker.
+        /// In place of dollars, the machine time of all canaries in one check on machines without a price. Without it, or
+        /// beside `--max-spend`, none runs there on SageMaker.
         optional max_seconds: Seconds => FieldRule::BASE.uncounted();
         /// The most that the canaries of a configuration may take together, in percent of the full run that they forecast. The
         /// three canaries that a forecast needs are run in any case. Default: 25%.
