@@ -2,7 +2,6 @@
 //! or for a canary without a result.
 
 use std::collections::BTreeMap;
-use std::ops::Add;
 
 use crate::console::AppError;
 use crate::gate::outcome::GateOutcome;
@@ -10,7 +9,7 @@ use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
 use crate::grammar::count;
 use crate::report::Spend;
-use crate::units::{Seconds, Usd};
+use crate::units::{Seconds, Usd, sum};
 
 /// Whether all bills of a run are known, and in its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +90,11 @@ pub(crate) async fn complete(
 }
 
 fn add(spend: &mut Spend, more: &Spend) {
-    spend.canary_usd = sum(spend.canary_usd, more.canary_usd);
+    let is_known = |one: &Spend| one.canary_usd.is_some() || one.canary_seconds.0 <= 0.0;
+    // A sum over some of them is not what they were billed.
+    let are_known = is_known(spend) && is_known(more);
+    spend.canary_usd = sum(spend.canary_usd, more.canary_usd).filter(|_| are_known);
     spend.canary_seconds = spend.canary_seconds + more.canary_seconds;
     spend.idle_usd = sum(spend.idle_usd, more.idle_usd);
     spend.idle_seconds = sum(spend.idle_seconds, more.idle_seconds);
-}
-
-fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
-    one.into_iter().chain(other).reduce(|sum, more| sum + more)
 }

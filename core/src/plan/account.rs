@@ -12,7 +12,7 @@ use crate::canary::CanaryRun;
 use crate::instance::Offer;
 use crate::measurement::Measurement;
 use crate::spec::Job;
-use crate::units::{Seconds, Usd};
+use crate::units::{Seconds, Usd, sum};
 
 /// A run is billed until it has stopped, which takes up to two minutes beyond its limit.
 pub const TIME_TO_STOP: Seconds = Seconds(120.0);
@@ -334,10 +334,6 @@ pub fn seconds_for_each(left: Usd, offers: impl Iterator<Item = Offer>) -> Optio
     let a_second: Option<Usd> = offers.map(|offer| offer.charge(Seconds(1.0))).sum();
     let a_second = a_second.filter(|usd| usd.0 > 0.0)?;
     Some(Seconds(left.0 / a_second.0 - TIME_TO_STOP.0))
-}
-
-fn sum(one: Option<Usd>, other: Option<Usd>) -> Option<Usd> {
-    one.into_iter().chain(other).reduce(|sum, usd| sum + usd)
 }
 
 /// The most that `runs` can count against a limit; `None` where nothing does, without a price or `canary.max_seconds`.

@@ -40,6 +40,11 @@ quantities! {
     Percent(f64);
 }
 
+/// The sum of two amounts, as far as they are known.
+pub fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).reduce(Add::add)
+}
+
 /// A number of things to calculate with. Exact up to 2^53, far beyond any number of runs, checks or objects here.
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
 pub fn count_as_float(count: usize) -> f64 {
