@@ -110,11 +110,6 @@ impl ChannelData {
             None => self.objects.len() - self.always.len(),
         }
     }
-
-    /// Whether its own objects say how many a canary has.
-    fn draws_by_itself(&self) -> bool {
-        self.sampled && matches!(self.rule, DrawRule::Share { .. })
-    }
 }
 
 /// All channels of a job, listed, in the order of the spec.
@@ -131,8 +126,8 @@ impl Dataset {
     /// The channel whose objects, or blocks of rows, are counted: the smallest of those that are drawn by themselves; `None` if there
     /// is none.
     pub fn smallest(&self) -> Option<&ChannelData> {
-        let channels = self.channels.iter();
-        let drawn = channels.filter(|channel| channel.draws_by_itself());
+        let sampled = self.sampled();
+        let drawn = sampled.filter(|channel| matches!(channel.rule, DrawRule::Share { .. }));
         drawn.min_by_key(|channel| channel.drawn())
     }
 

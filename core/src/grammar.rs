@@ -28,6 +28,13 @@ fn joined<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
     }
 }
 
+/// `a, b and 3 more`
+pub fn first_of(names: &[String], most: usize) -> String {
+    let (shown, further) = names.split_at(names.len().min(most));
+    let further = Some(further.len()).filter(|count| *count > 0);
+    shown.join(", ") + &further.map_or(String::new(), |count| format!(" and {count} more"))
+}
+
 /// The first of several, and `and 3 more` in place of the others.
 pub fn at_most(items: impl IntoIterator<Item = String>, most: usize) -> Vec<String> {
     let mut items = items.into_iter();

@@ -47,7 +47,7 @@ impl PriceFile {
         let mut all = file.0.values().flat_map(|of| &of.usd_per_hour);
         match all.find(|(kind, price)| kind.is_local() || !is_price(price.0)) {
             None => Ok(file),
-            Some((kind, price)) => Err(format!("the price of {kind} is {price}")),
+            Some((kind, price)) => Err(format!("{kind} cannot have the price {price}")),
         }
     }
 

@@ -9,6 +9,7 @@ use super::text::Prose;
 use super::words::{self, Quantity, grouped};
 use super::{InstanceForecast, JobReport};
 use crate::forecast::{Estimate, Law};
+use crate::grammar::first_of;
 use crate::instance::Price;
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement};
@@ -161,7 +162,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         }
         let paths = &job.affected_by;
         if !paths.is_empty() {
-            let changed = lead.clone() + &words::first_of(paths, PATHS_SHOWN);
+            let changed = lead.clone() + &first_of(paths, PATHS_SHOWN);
             add(Label::CHANGED_FILES, changed, false);
         }
         // They mostly say why it is not decided.

@@ -241,13 +241,6 @@ pub(super) fn beyond(count: usize, most: usize) -> Option<usize> {
     count.checked_sub(most).filter(|further| *further > 0)
 }
 
-/// `a, b and 3 more`
-pub fn first_of(names: &[String], most: usize) -> String {
-    let further = beyond(names.len(), most);
-    let further = further.map_or(String::new(), |further| format!(" and {further} more"));
-    names[..names.len().min(most)].join(", ") + &further
-}
-
 /// A change with its sign: `+13 USD`, `-5%`; `0` where there is none.
 pub fn signed(quantity: Quantity, value: f64) -> String {
     if value == 0.0 {

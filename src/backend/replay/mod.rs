@@ -11,7 +11,7 @@ use super::{
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
-use crate::grammar::distinct;
+use crate::grammar::{distinct, first_of};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
@@ -415,11 +415,7 @@ fn share(fraction: Fraction) -> String {
 
 /// Each name once.
 fn listed(names: impl Iterator<Item = String>) -> String {
-    let known = distinct(names);
-    match known.len().saturating_sub(NAMES_SHOWN) {
-        0 => known.join(", "),
-        more => format!("{} and {more} more", known[..NAMES_SHOWN].join(", ")),
-    }
+    first_of(&distinct(names), NAMES_SHOWN)
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, print, printable, terminal};
 use crate::gate::open_history::warn_of;
+use crate::grammar::{self, first_of};
 use crate::history::record::Content;
 use crate::history::{History, Listing, Loaded, Scope};
 use crate::metric::Metric;
+use crate::report::published;
 use crate::report::terminal::{TerminalStyle, records};
-use crate::report::{published, words};
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
@@ -65,7 +66,7 @@ fn table_of(loaded: &Loaded, more: usize, count: usize) -> String {
         text = records(&COLUMNS, rows, &EXPENDABLE, style);
     }
     if more > 0 {
-        let more = words::count(more, "more record");
+        let more = grammar::count(more, "more record");
         text.push_str(&format!("{more} not shown; `--limit {count}` shows all\n"));
     }
     text
@@ -135,7 +136,7 @@ pub(super) async fn list_of(
             .collect();
         let names: Vec<String> = names.into_iter().map(printable).collect();
         let what = format!("there is no record of a job `{}`", printable(job));
-        let help = format!("the jobs are {}", words::first_of(&names, JOBS_NAMED));
+        let help = format!("the jobs are {}", first_of(&names, JOBS_NAMED));
         return Err(AppError::usage(what).help(help));
     }
     Ok(listing)

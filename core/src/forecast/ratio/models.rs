@@ -18,6 +18,7 @@ use super::super::posterior::{
 use super::super::predictive::{Component, Predictive, Spread, merged, weighted_quantile};
 use super::Factors;
 use super::sides::{Axis, AxisPoint, ComparedValue, Side};
+use crate::measurement::Abscissa;
 use crate::units::count_as_float;
 
 /// The prior probability of each model. Most changes of a level affect everything or nothing: another machine, another library,
@@ -80,9 +81,9 @@ pub(super) fn weigh(
     let total = scaled(|way| &way.total);
     let shares = median(|[base, more, _]| more.logarithm - base.logarithm).exp();
     let works = median(|[_, more, new]| new.logarithm - more.logarithm).exp();
-    let (data, work) = match axis.is_of_work() {
-        true => (works, shares),
-        false => (shares, works),
+    let (data, work) = match axis.abscissa {
+        Some(Abscissa::Work) => (works, shares),
+        _ => (shares, works),
     };
     WeighedRatio {
         rate: scaled(|way| &way.rate),

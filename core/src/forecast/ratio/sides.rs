@@ -78,7 +78,7 @@ impl Side {
 /// The larger full run of all sides.
 pub(super) struct Axis {
     /// What shares are of on every side; `None` if they differ.
-    abscissa: Option<Abscissa>,
+    pub(super) abscissa: Option<Abscissa>,
     /// `None` if a side's bytes are unknown: the data of all sides is then assumed to be equally large.
     bytes: Option<f64>,
     /// `None` if a side's levels of work are unknown: every full run is then assumed to do the same work.
@@ -99,11 +99,6 @@ impl Axis {
             bytes: largest(|side| side.full_bytes()),
             work: largest(|side| side.full_work()),
         }
-    }
-
-    /// Whether all canaries of all sides differ in their work alone, so that shares are of that.
-    pub(super) fn is_of_work(&self) -> bool {
-        self.abscissa == Some(Abscissa::Work)
     }
 
     fn full(&self, runs: &Runs) -> Result<AxisPoint, Unknown> {
