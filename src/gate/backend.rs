@@ -102,7 +102,8 @@ pub(crate) async fn prepare<'a>(
     plan: &mut Plan,
 ) -> Result<Box<dyn Ready + 'a>, AppError> {
     check_supply(&*session, plan)?;
-    if project.traits().is_remote {
+    // On this machine canaries need no price, but machine time that nothing would hold is refused here too.
+    if project.traits().is_remote || job.canary.max_seconds.is_some() {
         check_prices(project, job, plan)?;
     }
     let planned = Planned {

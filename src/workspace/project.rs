@@ -353,9 +353,7 @@ impl Project {
         is_limited_in_dollars: bool,
     ) -> Offer {
         let mut offer = self.offer(instance);
-        // On this machine no limit in dollars holds, so its time counts all the same.
-        let is_held = is_limited_in_dollars && self.traits().is_remote;
-        offer.stand_in = job.canary.stand_in().filter(|_| !is_held);
+        offer.stand_in = job.canary.stand_in().filter(|_| !is_limited_in_dollars);
         offer
     }
 
