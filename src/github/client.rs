@@ -268,8 +268,13 @@ impl Github {
             let message = line(error["message"].as_str().unwrap_or_default());
             return Err(call.service.unprocessable(&call.name(), &message));
         }
-        let data = serde_json::from_value(answer["data"].take());
-        data.map_err(|error| call.service.malformed(&call.name(), &error.to_string()))
+        let data = answer.get_mut("data").map(Value::take);
+        let data = data.filter(|data| !data.is_null());
+        let data = data.ok_or_else(|| serde::de::Error::custom("neither data nor errors"));
+        let read = data.and_then(serde_json::from_value);
+        read.map_err(|error: serde_json::Error| {
+            call.service.malformed(&call.name(), &error.to_string())
+        })
     }
 
     /// Waits before the caller's next attempt after `tried` ones.

@@ -54,7 +54,7 @@ impl IdTokenService {
         if split(address).is_none() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(not_usable(format!("{URL} is not an address")));
         }
-        let forge = Forge::at(&GITHUB, String::new(), &Token::new(&token), pace);
+        let forge = Forge::at(&GITHUB, address.to_owned(), &Token::new(&token), pace);
         let forge = forge.map_err(not_usable)?;
         Ok(Self { forge, url })
     }

@@ -34,12 +34,12 @@ impl Forge {
         struct Data {
             viewer: Author,
         }
-        if let Some(path) = self.service.viewer {
-            return self.get_json(path).await;
-        }
         let mut known = self.identity.lock().await;
         if let Some(known) = &*known {
             return Ok(known.clone());
+        }
+        if let Some(path) = self.service.viewer {
+            return Ok(known.insert(self.get_json(path).await?).clone());
         }
         let query = "query { viewer { login databaseId } }";
         Ok(match self.graphql::<Data>(query, &json!({})).await {

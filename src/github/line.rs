@@ -39,9 +39,9 @@ pub(super) fn message(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let first = &body["errors"][0];
     let finer = first.as_str().or_else(|| first["message"].as_str());
-    // GitLab names some errors so.
-    let message = body["message"].as_str();
-    match (message.or(body["error_description"].as_str()), finer) {
+    // GitLab names some errors otherwise.
+    let names = ["message", "error_description", "error"];
+    match (names.iter().find_map(|name| body[*name].as_str()), finer) {
         (Some(message), Some(finer)) => line(&format!("{message}: {finer}")),
         (Some(message), None) => line(message),
         (None, _) => "without a message".to_owned(),
