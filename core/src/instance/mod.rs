@@ -101,7 +101,7 @@ pub struct InstanceGroup {
 /// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
 pub enum InstanceConfiguration {
-    /// So many machines of one type, at least 1.
+    /// Machines of this type, and how many: at least 1.
     Homogeneous(InstanceType, u32),
     /// Named groups of different types; every group is billed for the whole job.
     Heterogeneous {

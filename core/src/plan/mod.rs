@@ -443,12 +443,12 @@ fn longest(job: &Job, one: &PlannedConfiguration) -> Seconds {
 /// design may repeat sizes, for levels of work or since there are too few, that is all that there is.
 fn worst_on(job: &Job, one: &PlannedConfiguration, offer_of: OfferOf<'_>) -> Option<Usd> {
     let on = one.runs_on();
-    let offer = offer_of(on);
-    let idle = |runs| warm_pool::longest_idle(job, on, runs, &offer);
+    let offer = &one.offer;
+    let idle = |runs| warm_pool::longest_idle(job, on, runs, offer);
     let runs = match one.runs.as_ref().ok()? {
-        PlannedRuns::Fixed(runs) => worst_case(runs, &offer)? + idle(runs.len()),
+        PlannedRuns::Fixed(runs) => worst_case(runs, offer)? + idle(runs.len()),
         PlannedRuns::Ladder(sizes) => {
-            let once = worst_case_of(job.canary.max_runtime, &offer)?;
+            let once = worst_case_of(job.canary.max_runtime, offer)?;
             let has_levels = job.work.is_some() && !job.differs_in_work_alone();
             match sizes.len() >= FEWEST_RUNS && !has_levels {
                 true => once * count_as_float(sizes.len()) + idle(sizes.len()),

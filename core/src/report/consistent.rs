@@ -72,7 +72,7 @@ fn is_over(row: &BudgetRow, median: Option<f64>) -> bool {
     if !is_said_to_hold && row.chance_of_breach.is_none() {
         return false;
     }
-    median.is_some_and(|median| row.bound.is_passed(row.limit, median))
+    median.is_some_and(|median| row.bound.is_breached_by(row.limit, median))
 }
 
 /// The worse of what is said and what rows show. What was not judged, since the tool failed, may have unknown rows.

@@ -33,7 +33,7 @@ impl Bound {
     }
 
     /// Whether a value is on the wrong side of a limit.
-    pub fn is_passed<T: PartialOrd + Copy>(self, limit: T, value: T) -> bool {
+    pub fn is_breached_by<T: PartialOrd + Copy>(self, limit: T, value: T) -> bool {
         self.pick(value > limit, value < limit)
     }
 }
@@ -98,7 +98,7 @@ impl BudgetLine {
 
     /// Whether another limit in place of its own would let more pass.
     pub fn would_be_widened_by(&self, limit: Amount) -> bool {
-        self.bound.is_passed(self.limit, limit)
+        self.bound.is_breached_by(self.limit, limit)
     }
 }
 

@@ -290,9 +290,11 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String>
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {
-    type Chance = fn(&Predictive, f64) -> f64;
-    let chance: Chance = (line.bound).pick(Predictive::chance_above, Predictive::chance_below);
-    chance(predictive, line.limit.number)
+    let limit = line.limit.number;
+    (line.bound).pick(
+        predictive.chance_above(limit),
+        predictive.chance_below(limit),
+    )
 }
 
 fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {
