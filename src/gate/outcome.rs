@@ -21,7 +21,7 @@ pub(crate) struct GateOutcome {
     /// Training jobs that go on.
     pub(crate) detached: BTreeSet<String>,
     pub(crate) left: Leftovers,
-    /// What counts against a limit of the run.
+    /// What counts against a limit of the run; machine time without a price counts with its stand-in.
     pub(crate) committed: Usd,
     /// About the whole run.
     pub(crate) notes: Vec<String>,

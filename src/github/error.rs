@@ -1,10 +1,10 @@
-//! Why a request to GitHub failed, and what to do about it.
+//! Why a request to GitHub, or to GitLab, failed, and what to do about it.
 
 use super::line::line;
 use super::retry::Refusal;
 use super::service::Service;
 
-/// A failed request. Texts from GitHub are cut to one line and must be escaped before they are shown. No text holds the token.
+/// A failed request. Texts from the service are cut to one line and must be escaped before they are shown. No text holds the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct GithubError {

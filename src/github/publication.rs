@@ -129,7 +129,7 @@ impl Publication {
     /// Makes a text stand there, once.
     ///
     /// A post whose marker is ahead of `now` by more than clocks differ is not ours. The token needs `pull-requests: write` or
-    /// `issues: write`.
+    /// `issues: write`; GitLab's the scope `api`.
     pub async fn publish(
         &self,
         forge: &Forge,
@@ -427,7 +427,7 @@ impl<'a> Rounds<'a> {
             if let Err(error) = forge.remove_duplicate(*place, duplicate, kept).await {
                 let url = &duplicate.0.url;
                 self.published.notes.push(format!(
-                    "a second {what} of ours could not be removed ({url}): {error}"
+                    "a second {what} of ours could not be removed: {error} {url}"
                 ));
             }
         }

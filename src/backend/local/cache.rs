@@ -1,7 +1,7 @@
 //! Caches of the home folder that a canary may read, such as those of models.
 //!
 //! A spec names them, and who starts the gate opens the folders that they lie in. A canary finds each under its own home folder,
-//! as a link; where it leads the probe mounts it read-only, for the canary and whatever it starts.
+//! as a link; where it leads the probe keeps it as it is: below an overlay, else read-only, for the canary and whatever it starts.
 
 use std::fs;
 use std::os::unix::fs::symlink;

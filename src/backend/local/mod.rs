@@ -51,7 +51,7 @@ struct LaidOut<'a> {
     command: Vec<String>,
     /// Of the command, not of its probe.
     environment: Vec<(OsString, OsString)>,
-    /// Folders that it may read and not write.
+    /// Folders that it reads and does not change.
     read_only: Vec<PathBuf>,
     /// Where it runs. Removed on drop.
     sandbox: Sandbox,

@@ -123,9 +123,7 @@ async fn each_spec(
         return Ok(None);
     }
     publisher.is_sum = !published.is_empty();
-    publisher
-        .comment
-        .take_if(|_| !specs.commented.contains(&publisher.subject));
+    (publisher.comment).take_if(|_| !specs.commented.contains(&publisher.subject));
     Ok(Some(sum_of(published, specs.all.len())))
 }
 
@@ -134,11 +132,8 @@ fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
     let touched = count(published.len(), "spec");
     let mut sum = nothing_run(vec![format!("{touched} of {all} looked at.")]);
     let report = &mut sum.report;
-    for PublishedSpec {
-        subject, checked, ..
-    } in published
-    {
-        let mut found = checked.report.clone();
+    for one in published {
+        let (subject, mut found) = (&one.subject, one.checked.report.clone());
         for job in &mut found.jobs {
             job.name = format!("{subject}: {}", job.name);
         }

@@ -130,7 +130,6 @@ impl Specs {
         }
         let folder = folder_of(inside);
         // A link or a submodule may stand in its place.
-        let is_there = |one| self.head.get(one).is_some();
         // What changes outside of the folders of specs may be code of this one.
         let is_in_one = |path: &PathBuf| {
             let path = self.root.join(path);
@@ -141,7 +140,7 @@ impl Specs {
             folders.any(|folder| folder != Path::new("") && path.starts_with(folder))
         };
         let is_left = !self.head.below(folder).is_empty()
-            || folder.ancestors().any(is_there)
+            || folder.ancestors().any(|one| self.head.get(one).is_some())
             || !self.head.differing(&self.before).iter().all(is_in_one);
         Some(match self.before.get(inside).is_some() {
             true if is_left => return None,

@@ -45,8 +45,8 @@ impl MountNamespace {
         }
     }
 
-    /// Makes folders read-only, whatever name they are reached by: what is written to them lands below `writes`, where overlays
-    /// are allowed.
+    /// Keeps folders as they are, whatever name they are reached by: what is written to them lands below `writes` where overlays
+    /// are allowed, else nothing is.
     pub(super) fn make_read_only(
         &mut self,
         folders: &[PathBuf],
