@@ -332,6 +332,12 @@ fn graphql_is_asked_beside_the_api_also_on_an_enterprise_server() {
         assert_eq!(answer["viewer"]["login"], "github-actions[bot]");
         let error = ask("{ unknown }").unwrap_err();
         assert_eq!(error.kind, GithubErrorKind::Unprocessable);
+        for text in ["[]", "3", "{}", r#"{"data": null}"#] {
+            let fault = Fault::Text(text.to_owned());
+            fake.fail("POST", "/graphql").times(1).with(fault);
+            let error = ask("{ viewer { login } }").unwrap_err().to_string();
+            assert!(error.contains("neither data nor errors"), "{error}");
+        }
     }
 }
 
