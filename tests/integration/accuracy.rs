@@ -8,7 +8,7 @@ use serde_json::Value;
 use self::comparison::score::Scored;
 use self::comparison::{Comparison, rounds, workload};
 
-#[path = "../../benches/accuracy/comparison/mod.rs"]
+#[path = "../../core/benches/accuracy/comparison/mod.rs"]
 pub(crate) mod comparison;
 
 const MEASURED: &str = include_str!("../data/training-runs.csv");

@@ -3,7 +3,7 @@
 //! Published are predictions and outcomes, in the library's documentation and example notebooks
 //! (aws-samples/amazon-sagemaker-predict-training-resource-usage); of the canaries only a few figures are. Each test says
 //! which of its numbers are published. The other canary rows are constructed: from them the library's method, as
-//! `benches/accuracy` re-makes it, gives the published prediction, wherever a prediction is named here.
+//! `core/benches/accuracy` re-makes it, gives the published prediction, wherever a prediction is named here.
 
 mod shown;
 

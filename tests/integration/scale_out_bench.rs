@@ -1,14 +1,14 @@
 //! The pure parts of `benches/scale_out.rs`: how it reads a table, and how it scores.
 
-#[path = "../../benches/scale_out/ernest.rs"]
+#[path = "../../core/benches/scale_out/ernest.rs"]
 mod ernest;
-#[path = "../../benches/scale_out/log_log.rs"]
+#[path = "../../core/benches/scale_out/log_log.rs"]
 mod log_log;
-#[path = "../../benches/scale_out/non_negative.rs"]
+#[path = "../../core/benches/scale_out/non_negative.rs"]
 mod non_negative;
-#[path = "../../benches/scale_out/score.rs"]
+#[path = "../../core/benches/scale_out/score.rs"]
 mod score;
-#[path = "../../benches/scale_out/table.rs"]
+#[path = "../../core/benches/scale_out/table.rs"]
 mod table;
 
 use canary_gate::forecast::scale_out::{Load, ScaleOutRun};

@@ -7,7 +7,7 @@ use crate::forecast::random;
 use crate::units::Fraction;
 use world::{Series, Sessions, World};
 
-#[path = "../../../benches/drift/world.rs"]
+#[path = "../../benches/drift/world.rs"]
 mod world;
 
 const HISTORIES: u32 = 1_000;

@@ -23,7 +23,7 @@ mod predictive;
 mod printed;
 mod prior;
 #[cfg(test)]
-#[path = "../../../benches/coverage/random.rs"]
+#[path = "../../benches/coverage/random.rs"]
 pub(crate) mod random;
 pub mod ratio;
 mod runs;

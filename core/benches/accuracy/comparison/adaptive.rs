@@ -1,14 +1,14 @@
 //! Which recorded runs an adaptive gate takes as its canaries, run by run or in rounds.
 
-use canary_gate::forecast::{self, Basis, Forecast, Predictive};
-use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
-use canary_gate::measurement::{Measurement, Outcome, Usage};
-use canary_gate::metric::Metric;
-use canary_gate::plan::{
+use canary_gate_core::forecast::{self, Basis, Forecast, Predictive};
+use canary_gate_core::instance::{InstanceConfiguration, InstanceType, Offer};
+use canary_gate_core::measurement::{Measurement, Outcome, Usage};
+use canary_gate_core::metric::Metric;
+use canary_gate_core::plan::{
     Aim, LadderSize, NARROW, Reached, RoundRule, RoundRun, Rung, Situation, has_enough, next_round,
 };
-use canary_gate::spec::{CanaryPolicy, Design};
-use canary_gate::units::{Bytes, Fraction, Percent, Seconds};
+use canary_gate_core::spec::{CanaryPolicy, Design};
+use canary_gate_core::units::{Bytes, Fraction, Percent, Seconds};
 
 use super::workload::{Run, Workload};
 

@@ -1,8 +1,8 @@
 //! The tables: false alarms, checks until an alarm, checks until it ends.
 
-use canary_gate::drift::chart::{ChartPoint, ControlChart, MOST_CHECKS, signals};
-use canary_gate::drift::rule::Rule;
-use canary_gate::units::Fraction;
+use canary_gate_core::drift::chart::{ChartPoint, ControlChart, MOST_CHECKS, signals};
+use canary_gate_core::drift::rule::Rule;
+use canary_gate_core::units::Fraction;
 
 use crate::canaries;
 use crate::world::{Series, Sessions, World};

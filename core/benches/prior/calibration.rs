@@ -6,8 +6,8 @@
 //! Rubin, JCGS 15, 2006), so this tests the computation and says nothing about real jobs: those are `left_out`'s, and
 //! laws the prior did not draw are those of the bench `coverage`.
 
-use canary_gate::forecast::trial::{self, Prior};
-use canary_gate::forecast::{Predictive, Shape};
+use canary_gate_core::forecast::trial::{self, Prior};
+use canary_gate_core::forecast::{Predictive, Shape};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::random::Random;

@@ -1,6 +1,6 @@
 //! How a forecast with an interval fared against the full runs, and the figures over many.
 
-use canary_gate::forecast::Estimate;
+use canary_gate_core::forecast::Estimate;
 
 /// The share of new runs outside the interval that the score is about: a central interval of 90 % leaves a tenth.
 const ALPHA: f64 = 0.1;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use canary_gate::units::Seconds;
+use canary_gate_core::units::Seconds;
 
 use super::adaptive::{AdaptiveResult, Spending, adaptive};
 use super::score::{Scored, mean};

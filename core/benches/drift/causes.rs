@@ -1,10 +1,10 @@
 //! What the comparison finds of changes whose truth is known: how large they are and what they are made of.
 
-use canary_gate::drift::Cause;
-use canary_gate::drift::causes::causes;
-use canary_gate::forecast::ratio::compare;
-use canary_gate::measurement::{Measurement, Outcome};
-use canary_gate::units::{Bytes, Fraction, Seconds};
+use canary_gate_core::drift::Cause;
+use canary_gate_core::drift::causes::causes;
+use canary_gate_core::forecast::ratio::compare;
+use canary_gate_core::measurement::{Measurement, Outcome};
+use canary_gate_core::units::{Bytes, Fraction, Seconds};
 
 use crate::random::Random;
 

@@ -1,6 +1,6 @@
 //! The log-log line: least squares of ln seconds over ln count and, where sizes differ, ln size.
 
-use canary_gate::forecast::Predictive;
+use canary_gate_core::forecast::Predictive;
 
 use super::table::Run;
 

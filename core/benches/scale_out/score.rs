@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use canary_gate::forecast::Predictive;
-use canary_gate::forecast::scale_out::{Load, ScaleOutLaws, ScaleOutRun, assume};
+use canary_gate_core::forecast::Predictive;
+use canary_gate_core::forecast::scale_out::{Load, ScaleOutLaws, ScaleOutRun, assume};
 
 use super::ernest;
 use super::log_log::LogLogLine;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use canary_gate::forecast::trial::{FamilyWeights, Prior};
+use canary_gate_core::forecast::trial::{FamilyWeights, Prior};
 
 use crate::comparison::score::mean;
 use crate::left_out::{

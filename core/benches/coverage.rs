@@ -23,10 +23,10 @@ mod simulated;
 use std::env;
 use std::process::ExitCode;
 
-use canary_gate::forecast::{Basis, Forecast, forecast};
-use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
-use canary_gate::measurement::Measurement;
-use canary_gate::metric::Metric;
+use canary_gate_core::forecast::{Basis, Forecast, forecast};
+use canary_gate_core::instance::{InstanceConfiguration, InstanceType, Offer};
+use canary_gate_core::measurement::Measurement;
+use canary_gate_core::metric::Metric;
 
 use law::{LAWS, Law};
 use random::Random;

@@ -1,8 +1,8 @@
 //! The recorded runs of one workload, sorted by what they are for.
 
-use canary_gate::measurement::Measurement;
-use canary_gate::measurement::table::{self, read_csv};
-use canary_gate::units::Seconds;
+use canary_gate_core::measurement::Measurement;
+use canary_gate_core::measurement::table::{self, read_csv};
+use canary_gate_core::units::Seconds;
 
 /// The columns that the comparison needs.
 pub(crate) const COLUMNS: [&str; 8] = [

@@ -1,9 +1,9 @@
 //! The levels of a history as the program finds them: from canaries, under one law.
 
-use canary_gate::drift::chart::{ChartPoint, MOST_CHECKS};
-use canary_gate::forecast::ratio::levels;
-use canary_gate::measurement::{Measurement, Outcome};
-use canary_gate::units::{Bytes, Fraction, Seconds};
+use canary_gate_core::drift::chart::{ChartPoint, MOST_CHECKS};
+use canary_gate_core::forecast::ratio::levels;
+use canary_gate_core::measurement::{Measurement, Outcome};
+use canary_gate_core::units::{Bytes, Fraction, Seconds};
 
 use crate::random::Random;
 use crate::world::World;

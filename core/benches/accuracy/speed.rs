@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use canary_gate::forecast::{Basis, forecast};
-use canary_gate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price};
-use canary_gate::measurement::{Measurement, Phases, Utilization};
-use canary_gate::units::{Bytes, Percent, Seconds, UsdPerHour};
+use canary_gate_core::forecast::{Basis, forecast};
+use canary_gate_core::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price};
+use canary_gate_core::measurement::{Measurement, Phases, Utilization};
+use canary_gate_core::units::{Bytes, Percent, Seconds, UsdPerHour};
 
 use crate::comparison::score::{mean, median};
 use crate::comparison::workload::Workload;

@@ -5,16 +5,16 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use canary_gate::forecast::trial::{self, Prior};
-use canary_gate::forecast::{Estimate, Predictive};
-use canary_gate::measurement::Measurement;
-use canary_gate::units::{Fraction, Seconds};
+use canary_gate_core::forecast::trial::{self, Prior};
+use canary_gate_core::forecast::{Estimate, Predictive};
+use canary_gate_core::measurement::Measurement;
+use canary_gate_core::units::{Fraction, Seconds};
 
 use crate::comparison::adaptive::{Spending, adaptive};
 use crate::comparison::score::{Scored, largest, mean, median};
 use crate::comparison::workload::{self, Workload};
 
-const MEASURED: &str = include_str!("../../tests/data/training-runs.csv");
+const MEASURED: &str = include_str!("../../../tests/data/training-runs.csv");
 
 /// Kinds of canaries; the first two are shown.
 const DESIGNS: [&str; 5] = [

@@ -40,7 +40,7 @@ use std::{env, fs};
 use comparison::{Comparison, workload};
 
 const USAGE: &str = "usage: cargo bench --bench accuracy -- FILE.csv [--json]
-  FILE.csv  a table of measured runs, such as tests/data/training-runs.csv
+  FILE.csv  a table of measured runs, such as ../tests/data/training-runs.csv
   --json    only the figures in sum, as JSON";
 
 /// What was asked for.

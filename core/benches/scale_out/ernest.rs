@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use canary_gate::forecast::Predictive;
-use canary_gate::forecast::scale_out::{Load, ScaleOutRun};
+use canary_gate_core::forecast::Predictive;
+use canary_gate_core::forecast::scale_out::{Load, ScaleOutRun};
 
 use super::non_negative::{NonNegative, dot};
 

@@ -1,8 +1,8 @@
 //! A run whose time was drawn and not measured.
 
-use canary_gate::measurement::Measurement;
-use canary_gate::measurement::table::read_csv;
-use canary_gate::units::Seconds;
+use canary_gate_core::measurement::Measurement;
+use canary_gate_core::measurement::table::read_csv;
+use canary_gate_core::units::Seconds;
 
 /// A completed run as a table of measured ones has it.
 pub(crate) fn measured(share: f64, replicate: usize, seconds: f64) -> Measurement {

@@ -8,11 +8,11 @@ mod summary;
 mod text;
 pub(crate) mod workload;
 
-use canary_gate::forecast::{Basis, Estimate, Forecast, forecast};
-use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
-use canary_gate::measurement::Measurement;
-use canary_gate::metric::Metric;
-use canary_gate::units::{Fraction, Seconds};
+use canary_gate_core::forecast::{Basis, Estimate, Forecast, forecast};
+use canary_gate_core::instance::{InstanceConfiguration, InstanceType, Offer};
+use canary_gate_core::measurement::Measurement;
+use canary_gate_core::metric::Metric;
+use canary_gate_core::units::{Fraction, Seconds};
 use serde::Serialize;
 
 use adaptive::Spending;

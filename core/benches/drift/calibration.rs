@@ -1,6 +1,6 @@
 //! Finds the limits of the control chart.
 
-use canary_gate::drift::chart::{ChartPoint, FALSE_ALARMS, MOST_CHECKS, statistic};
+use canary_gate_core::drift::chart::{ChartPoint, FALSE_ALARMS, MOST_CHECKS, statistic};
 
 use crate::world::{Series, World};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use canary_gate::units::{Bytes, Seconds};
+use canary_gate_core::units::{Bytes, Seconds};
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::score::Scored;

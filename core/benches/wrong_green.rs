@@ -22,16 +22,16 @@ mod simulated;
 use std::env;
 use std::process::ExitCode;
 
-use canary_gate::forecast::{Basis, forecast, provisional};
-use canary_gate::instance::{InstanceConfiguration, InstanceType, Offer};
-use canary_gate::measurement::Measurement;
-use canary_gate::metric::{Amount, Metric};
-use canary_gate::plan::{
+use canary_gate_core::forecast::{Basis, forecast, provisional};
+use canary_gate_core::instance::{InstanceConfiguration, InstanceType, Offer};
+use canary_gate_core::measurement::Measurement;
+use canary_gate_core::metric::{Amount, Metric};
+use canary_gate_core::plan::{
     LadderSize, RoundRule, RoundRun, Rung, Situation, aim, has_enough, next_round,
 };
-use canary_gate::spec::{Bound, Budget, BudgetLine, CanaryPolicy, Design, Level, LineOrigin};
-use canary_gate::units::{Bytes, Fraction, Seconds};
-use canary_gate::verdict::{LineVerdict, judge};
+use canary_gate_core::spec::{Bound, Budget, BudgetLine, CanaryPolicy, Design, Level, LineOrigin};
+use canary_gate_core::units::{Bytes, Fraction, Seconds};
+use canary_gate_core::verdict::{LineVerdict, judge};
 
 use law::{FAMILIES, Family, Law};
 use random::Random;
