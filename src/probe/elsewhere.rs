@@ -1,6 +1,5 @@
 //! The probe's functions on systems other than Linux, where it cannot measure. A call of them touches nothing.
 
-use std::ffi::OsStr;
 use std::io;
 use std::thread;
 
@@ -41,11 +40,6 @@ pub fn host_capacity() -> Capacity {
         gpus: 0,
         gpu_memory: None,
     }
-}
-
-/// Whatever is there, nothing is started.
-pub fn is_on_path(_: &OsStr, _: Option<&OsStr>) -> bool {
-    true
 }
 
 /// It is not known how long something waited for a CPU.

@@ -48,8 +48,7 @@ use elsewhere as system;
 use linux as system;
 
 pub use system::{
-    adopt_orphans, cpu_pressure, end_orphans, host_capacity, host_kind, is_on_path, keep_private,
-    run,
+    adopt_orphans, cpu_pressure, end_orphans, host_capacity, host_kind, keep_private, run,
 };
 
 /// Fails where the system has nothing to measure by.

@@ -56,8 +56,8 @@ pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace, Work};
 pub use training::{
-    BackendKind, ContainerWords, Framework, LauncherKind, LocalTraining, MpiOptions,
-    NO_CREDENTIALS, NoImage, SagemakerTraining, ScriptLauncher, Training,
+    BackendKind, ContainerWords, Framework, LocalTraining, NO_CREDENTIALS, NoImage,
+    SagemakerTraining, ScriptLauncher, Training,
 };
 pub use yaml::MAX_SPEC_BYTES;
 

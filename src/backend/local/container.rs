@@ -17,7 +17,7 @@ use super::cluster::{Cluster, ClusterHost};
 /// The toolkit's default, Python's `logging.INFO`.
 const LOG_LEVEL: u32 = 20;
 /// The address of every host: all hosts are processes of this machine.
-pub(super) const ADDRESS: &str = "127.0.0.1";
+const ADDRESS: &str = "127.0.0.1";
 /// An account id that nobody has.
 const ACCOUNT: &str = "000000000000";
 /// The folders that a script may count on below `/opt/ml`, beside its channels.
@@ -45,7 +45,7 @@ pub(super) struct Container<'a> {
     pub(super) region: &'a str,
     pub(super) cluster: &'a Cluster<'a>,
     pub(super) host: &'a ClusterHost<'a>,
-    /// Where the hosts of a launcher meet: no other program listens there.
+    /// Where the hosts may meet: no other program listens there.
     pub(super) port: u16,
     /// What stands for `/opt/ml`.
     pub(super) root: PathBuf,
@@ -124,20 +124,6 @@ impl Container<'_> {
         })
     }
 
-    /// The groups that a launcher starts processes on, as the toolkit reads them.
-    fn distribution_groups(&self) -> Value {
-        if let Some(launcher) = &self.job.training.distribution
-            && let Some(group) = &launcher.group
-            && self.cluster.has_named_groups
-        {
-            return json!([group]);
-        }
-        let written = self
-            .hyperparameters
-            .get("sagemaker_distribution_instance_groups");
-        written.map_or_else(|| json!([]), |value| decoded(value))
-    }
-
     /// `--name value` for every hyperparameter of the script; one letter gets one dash.
     fn arguments(&self) -> Vec<String> {
         let own = self.script_hyperparameters().flat_map(|(name, value)| {
@@ -147,8 +133,7 @@ impl Container<'_> {
         own.collect()
     }
 
-    /// The command of this run, under its launcher where one starts processes on this host: the script of the groups takes the place
-    /// of the job's own.
+    /// The command of this run: the script of the groups takes the place of the job's own.
     pub(super) fn command(&self) -> Vec<String> {
         let local = &self.job.training.local;
         let mut command = local.command.clone();
@@ -156,10 +141,7 @@ impl Container<'_> {
             command[place].clone_from(script);
         }
         command.extend(self.arguments());
-        match &self.job.training.distribution {
-            Some(launcher) => self.launched(launcher, command),
-            None => command,
-        }
+        command
     }
 
     /// The script among the command's words, for the toolkit's variables.
@@ -233,6 +215,10 @@ impl Container<'_> {
             .map(|(name, value)| (name, decoded(value)))
             .collect();
         let entry_point = self.entry_point();
+        // Those that a launcher starts processes on, as the toolkit reads them.
+        let launched = self
+            .hyperparameters
+            .get("sagemaker_distribution_instance_groups");
         json!({
             "additional_framework_parameters": {},
             "channel_input_dirs": self.channel_folders(),
@@ -240,7 +226,7 @@ impl Container<'_> {
             "current_instance_group": self.host.group,
             "current_instance_group_hosts": self.cluster.members(&self.host.group),
             "current_instance_type": "local",
-            "distribution_instance_groups": self.distribution_groups(),
+            "distribution_instance_groups": launched.map_or_else(|| json!([]), |value| decoded(value)),
             "hosts": hosts,
             "hyperparameters": hyperparameters,
             "input_config_dir": self.folder("input/config"),

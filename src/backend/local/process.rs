@@ -238,7 +238,7 @@ fn without_report(host: &LaidOut<'_>, tail: &LogTail, status: ExitStatus) -> Out
     match status.code() {
         Some(NOT_EXECUTABLE | NOT_FOUND) => OutsideError::new(
             format!("the command could not be run: {said}"),
-            "check the job's `training.command`, and that a launcher of `training.distribution` is installed where the gate runs; the command runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one",
+            "check the job's `training.command`; the command runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one",
         ),
         Some(_) => OutsideError::new(
             format!("what the canary used could not be recorded: {said}"),

@@ -56,8 +56,6 @@ fn source_folder(project: &Project, job: &Job) -> PathBuf {
 pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>, AppError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = source_folder(project, job);
-    let launcher = job.training.distribution.as_ref();
-    let launcher = launcher.map(|launcher| launcher.program());
     let of_command = started(&job.training.local.command).into_iter();
     let code = project.code()?.of_jobs.get(&job.name);
     let is_copied = |place: &Path| match (without_dots(place).strip_prefix(&project.root), code) {
@@ -88,7 +86,7 @@ pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>
         let why = format!("there is no program `{word}` {place}");
         CheckedThing::missing("program", why, help)
     };
-    Ok(of_command.chain(launcher).map(look).collect())
+    Ok(of_command.map(look).collect())
 }
 
 /// The words of a command that are programs: behind `env` and its variables comes another.

@@ -62,11 +62,6 @@ pub(super) fn locate(program: &OsStr, search_path: Option<&OsStr>) -> Result<Pat
     }))
 }
 
-/// Whether a program of this name would be started; `search_path` is that of its environment.
-pub fn is_on_path(program: &OsStr, search_path: Option<&OsStr>) -> bool {
-    locate(program, search_path).is_ok()
-}
-
 /// A tool of the probe's own, from the absolute folders of this process's PATH: others may hold what a change brings.
 pub(super) fn locate_tool(name: &str) -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;

@@ -23,7 +23,6 @@ mod usage;
 
 use super::*;
 
-pub use command::is_on_path;
 pub use ending::{adopt_orphans, end_orphans};
 pub use host::{host_capacity, host_kind};
 pub use host_load::cpu_pressure;

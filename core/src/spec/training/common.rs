@@ -32,7 +32,7 @@ mapping! {
         plain hyperparameters: Map<AnyText> as Vec<(String, String)> => FieldRule::UNCOMPARED.setting();
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         plain environment: Map<AnyText> as Vec<(String, String)> => FieldRule::HEAD.setting().names_alone();
-        /// What starts the script's processes on each machine: torchrun or mpirun. Without it the script is one process.
+        /// On SageMaker: what starts the script's processes on each machine, torchrun or mpirun. Without it the script is one process.
         optional distribution: LauncherKeys as ScriptLauncher =>
             FieldRule::named("It starts the processes of canaries and of the full run.").setting();
         /// The input channels, by name. Only a job with `share` or `work` needs none.

@@ -6,13 +6,12 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::{Framework, Training, is_script};
+use super::{Framework, Training};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::keys::{List, mapping};
 use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
 use crate::spec::limits;
 use crate::spec::reader::{At, Reader, quoted, rules};
-use crate::spec::run_place::RunPlace;
 use crate::spec::yaml::{Node, Value};
 
 /// The toolkit's hyperparameters, as the Python SDK sends them for `distribution`.
@@ -68,12 +67,6 @@ impl ScriptLauncher {
         SMDDP_OPTIONS,
         GROUPS,
     ];
-
-    /// The program that starts the processes.
-    pub fn program(&self) -> &'static str {
-        let [_, program] = self.names();
-        program
-    }
 
     /// Its key in the spec, and its program.
     fn names(&self) -> [&'static str; 2] {
@@ -250,23 +243,6 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, a
     }
 }
 
-/// What this machine's launchers can start.
-pub(super) fn check_locally(reader: &mut Reader<'_>, training: &Training, at: &At) {
-    let launcher = training.distribution.as_ref();
-    let has = |kind| launcher.is_some_and(|it| it.kind == kind);
-    let has_torchrun = has(LauncherKind::Torchrun);
-    // It takes the place of the words before the script.
-    let script = training.local.command.iter().find(|word| is_script(word));
-    let is_other = script.is_none_or(|script| !script.ends_with(".py"));
-    rules! { reader, at;
-        refuse "distribution.torchrun" if has_torchrun && is_other && reader.has(&at.key("command")) =>
-            "torchrun starts Python files, and `command` names none",
-            "write `command: [python3, train.py]`, or start torchrun in the command and remove `distribution`";
-        refuse "distribution.smdistributed" if has(LauncherKind::Smdistributed) =>
-            "smddprun is in AWS's images alone", "write `torchrun: {}`";
-    }
-}
-
 impl Reader<'_> {
     fn launcher(&mut self, at: &At, keys: PlainLauncherKeys) -> Option<ScriptLauncher> {
         let mpi_at = at.key("mpi");
@@ -298,23 +274,10 @@ impl Reader<'_> {
         Some(ScriptLauncher { kind, group })
     }
 
-    /// mpirun reaches other hosts through SSH, and the host processes of one machine have no server for it. Of several groups one may
-    /// have a launcher, and every configuration with groups must have it.
+    /// Of several groups one may have a launcher, and every configuration with groups must have it.
     pub(super) fn check_launcher(&mut self, at: &At, launcher: &ScriptLauncher) {
         let instances = Rc::clone(&self.instances);
         let group = launcher.group.as_ref();
-        let hosts = |one: &InstanceConfiguration| {
-            launcher.machines_of(one).iter().map(|it| it.1).sum::<u32>()
-        };
-        let has_ssh = !self.is_on(RunPlace::This) || !matches!(launcher.kind, LauncherKind::Mpi(_));
-        let several = instances.iter().find(|it| hosts(it) > 1 && !has_ssh);
-        if let Some(several) = several {
-            self.refuse(
-                &at.key("mpi"),
-                format!("mpirun reaches other machines through SSH, which the host processes of `{several}` do not have"),
-                "write `instance: local` and `processes_per_host`, or `torchrun: {}`",
-            );
-        }
         let is_smddp = launcher.kind == LauncherKind::Smdistributed;
         let of_gpus = |(kind, _)| tables::capacity(kind).map(|capacity| (kind, capacity.gpus));
         let kinds = instances.iter().flat_map(|it| launcher.machines_of(it));

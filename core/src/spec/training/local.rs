@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{BackendEntry, SagemakerTraining, Training, launcher};
+use super::{BackendEntry, SagemakerTraining, Training};
 use crate::spec::field::FieldRule;
 use crate::spec::holds_secrets;
 use crate::spec::keys::{List, mapping, names};
@@ -89,8 +89,10 @@ fn check(reader: &mut Reader<'_>, keys: &Training, at: &At) {
         refuse "role" if reader.is_written(&at.key("role")) => NO_IMAGE, WRITE_COMMAND;
         refuse "" if !has_command =>
             "a local job needs `command`", "write `command: [python3, train.py]`";
+        refuse "distribution" if keys.distribution.is_some() =>
+            "a local command starts its own launcher",
+            "remove `distribution` and write `command: [torchrun, --nproc_per_node, \"2\", train.py]`";
     }
-    launcher::check_locally(reader, keys, at);
 }
 
 impl Reader<'_> {

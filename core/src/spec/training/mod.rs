@@ -13,7 +13,7 @@ mod sagemaker;
 pub use common::Training;
 pub(super) use framework::regions;
 pub use framework::{Framework, NoImage};
-pub use launcher::{LauncherKind, MpiOptions, ScriptLauncher};
+pub use launcher::ScriptLauncher;
 pub use local::LocalTraining;
 pub use program::{ContainerWords, NO_CREDENTIALS};
 pub use sagemaker::SagemakerTraining;

@@ -1,6 +1,5 @@
 use super::*;
 use crate::canary::{self, ChannelData, Objects, WorkLevel};
-use crate::spec::{LauncherKind, MpiOptions, ScriptLauncher};
 use crate::units::Bytes;
 
 fn spec(training: &str) -> Job {
@@ -117,58 +116,4 @@ fn a_work_level_takes_the_place_of_its_hyperparameter_everywhere() {
     with_container(&training, Some(&level(50.0)), |container| {
         assert_eq!(container.hyperparameters["num_round"], "50.0");
     });
-}
-
-/// The commands of the hosts that a launcher starts processes on.
-fn launched(kind: LauncherKind, instance: &str) -> Vec<String> {
-    let training = "      hyperparameters: {lr: 1}\n      channels: {train: {uri: data}}";
-    with_container(training, None, |container| {
-        let cluster = Cluster::of(&instance.parse().unwrap());
-        let capacity = Capacity {
-            gpus: 2,
-            ..container.capacity.clone()
-        };
-        let mut job = container.job.clone();
-        job.training.local.command = ["python3", "-u", "train.py"].map(str::to_owned).to_vec();
-        job.training.distribution = Some(ScriptLauncher {
-            kind,
-            group: cluster.has_named_groups.then(|| "dnn".to_owned()),
-        });
-        let of_host = |host| {
-            let own = Container {
-                job: &job,
-                cluster: &cluster,
-                host,
-                capacity: &capacity,
-                ..container.clone()
-            };
-            own.command().join(" ")
-        };
-        let all = cluster.hosts.iter().map(of_host);
-        all.filter(|command| !command.starts_with("python3"))
-            .collect()
-    })
-}
-
-#[test]
-fn torchrun_starts_the_script_on_each_host_of_its_group_and_mpirun_the_whole_command() {
-    let mpi = LauncherKind::Mpi(MpiOptions {
-        processes_per_host: Some(3),
-        options: Some("-x A=1".to_owned()),
-    });
-    let of = |nodes: u32, rank: u32| {
-        format!(
-            "torchrun --nnodes {nodes} --nproc_per_node 2 --master_addr 127.0.0.1 --master_port 7777 --node_rank {rank} train.py --lr 1"
-        )
-    };
-    let groups = "data: 1x local + dnn: 2x local";
-    assert_eq!(launched(LauncherKind::Torchrun, "local"), [of(1, 0)]);
-    assert_eq!(
-        launched(LauncherKind::Torchrun, groups),
-        [of(2, 0), of(2, 1)]
-    );
-    assert_eq!(
-        launched(mpi, "local"),
-        ["mpirun --allow-run-as-root --oversubscribe -np 3 -x A=1 python3 -u train.py --lr 1"]
-    );
 }
