@@ -20,7 +20,7 @@ const FAMILY: &str = "ML Instance";
 const COMPONENT: &str = "Training";
 /// A product has some 2 KB.
 const LONGEST_PRODUCT: usize = 1 << 20;
-/// Many times what a region's offer file has. Of a sound one a few MB are held, of a hostile one at most some ten times its size.
+/// Many times what a region's offer file has. What is held of one is at most some ten times its size.
 pub const LARGEST_OFFER_FILE: u64 = 256 << 20;
 
 /// Whether the price list can be asked for a region in US dollars: in China it is in yuan, and GovCloud's credentials do not reach
@@ -96,9 +96,12 @@ pub fn published(file: impl Read, region: &str, today: Date) -> Result<RegionPri
         return Err(format!("they are those of `{:.40}`", file.offer_code));
     }
     let mut usd_per_hour: BTreeMap<InstanceType, UsdPerHour> = BTreeMap::new();
-    for (sku, Training(training)) in file.products {
-        let usd = file.terms.on_demand.get(&sku).and_then(|terms| terms.0);
-        let kind = training.filter(|(of, _)| of == region);
+    let mut terms = file.terms.on_demand;
+    for (sku, product) in file.products {
+        let usd = terms
+            .remove(&sku)
+            .and_then(|of| prices(of).reduce(f64::max));
+        let kind = product.training().filter(|(of, _)| *of == region);
         let kind = kind.and_then(|(_, kind)| kind.parse().ok());
         let kind = kind.filter(|kind: &InstanceType| !kind.is_local());
         if let Some((kind, usd)) = kind.zip(usd) {
@@ -121,8 +124,8 @@ pub fn published(file: impl Read, region: &str, today: Date) -> Result<RegionPri
 struct OfferFile {
     offer_code: String,
     publication_date: Timestamp,
-    products: BTreeMap<String, Training>,
-    terms: Terms<HighestPrice>,
+    products: BTreeMap<String, Product>,
+    terms: Terms<BTreeMap<String, Term>>,
 }
 
 /// An element of the price list's answer.
@@ -171,16 +174,6 @@ struct Attributes {
     platoinstancename: Option<String>,
 }
 
-/// Region and type of a product; `None` where it is not of training.
-#[derive(Deserialize)]
-#[serde(from = "Product")]
-struct Training(Option<(String, String)>);
-
-/// The highest of a product's prices.
-#[derive(Deserialize)]
-#[serde(from = "BTreeMap<String, Term>")]
-struct HighestPrice(Option<f64>);
-
 impl Product {
     /// Region and type, where it is of training.
     fn training(&self) -> Option<(&str, &str)> {
@@ -194,19 +187,6 @@ impl Product {
             && agreed([&of.component, &of.platoinstancetype]) == Some(COMPONENT);
         let region = of.region.as_deref().filter(|_| is_training)?;
         Some((region, agreed([&of.kind, &of.platoinstancename])?))
-    }
-}
-
-impl From<Product> for Training {
-    fn from(product: Product) -> Self {
-        let training = product.training();
-        Self(training.map(|(region, kind)| (region.to_owned(), kind.to_owned())))
-    }
-}
-
-impl From<BTreeMap<String, Term>> for HighestPrice {
-    fn from(terms: BTreeMap<String, Term>) -> Self {
-        Self(prices(terms).reduce(f64::max))
     }
 }
 
