@@ -1,5 +1,7 @@
 //! The sign before a verdict, and its colour.
 
+use serde::Serialize;
+
 use crate::verdict::Verdict;
 
 /// What a line says of its subject, at a glance.
@@ -13,7 +15,8 @@ pub(super) struct Mark {
 }
 
 /// What a mark means for its reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Tone {
     Good,
     Bad,

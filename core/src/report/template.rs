@@ -1,6 +1,6 @@
-//! The layout of the Markdown page: ours, or a team's own template.
+//! The layout of pages: ours of HTML, and of Markdown ours or a team's own template, which is given the values of `values.json`.
 //!
-//! A template is given the values of `values.json`. Every text in them is escaped for Markdown already, so a template escapes nothing.
+//! Every text in values is escaped already, so a template escapes nothing.
 
 use std::sync::LazyLock;
 
@@ -18,6 +18,10 @@ pub(super) const EXAMPLE: &str = include_str!("../../templates/values.json");
 
 static OUR_TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
     Template::parse(OURS).expect("it is part of the program and names only what there is")
+});
+
+static OUR_PAGE: LazyLock<Template> = LazyLock::new(|| {
+    Template::of(include_str!("../../templates/page.html.hbs")).expect("it is part of the program")
 });
 
 /// A template that names only values that there are.
@@ -42,12 +46,17 @@ impl TemplateError {
 }
 
 impl Template {
-    /// Reads a template and tries it on an example of all values, so that a name that does not exist is an error at once.
-    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+    fn of(text: &str) -> Result<Self, TemplateError> {
         let mut handlebars = Handlebars::new();
         handlebars.register_escape_fn(no_escape);
         let registered = handlebars.register_template_string(NAME, text);
         registered.map_err(|error| TemplateError(error.to_string()))?;
+        Ok(Self(handlebars))
+    }
+
+    /// Reads a template and tries it on an example of all values, so that a name that does not exist is an error at once.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let Self(mut handlebars) = Self::of(text)?;
         handlebars.set_strict_mode(true);
         let example: Value =
             serde_json::from_str(EXAMPLE).expect("the example is part of the program");
@@ -67,6 +76,12 @@ impl Template {
 /// The page as our template lays it out.
 pub(super) fn lay_out(values: &Value) -> String {
     let page = OUR_TEMPLATE.lay_out(values);
+    page.expect("our template needs nothing but its values")
+}
+
+/// A page of HTML.
+pub(super) fn lay_out_page(values: &Value) -> String {
+    let page = OUR_PAGE.lay_out(values);
     page.expect("our template needs nothing but its values")
 }
 

@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
+use serde_json::{Value, json};
 
-use super::super::escape;
+use super::super::escape::{self, LINE_LIMIT, PARAGRAPH_LIMIT};
 use super::super::plot::{Plot, PlotAxis, PlotColour, PlotShape};
-use super::markup::{Markup, element};
+use super::inline;
 
 /// Of the drawing. Coordinates are whole numbers, so it is drawn four times as large as it is mostly shown.
 const WIDTH: u32 = 1920;
@@ -39,29 +40,20 @@ fn stand_in(colour: PlotColour) -> RGBColor {
 }
 
 /// A figure with its caption.
-pub(super) fn figure(plot: &Plot) -> Markup {
-    let title = Markup::text(&plot.title);
-    let caption = element("strong", &[], title.clone())
-        .then(Markup::prose(&plot.caption))
-        .then(Markup::own(" "))
-        .then(Markup::prose(&plot.finer));
+pub(super) fn figure(plot: &Plot) -> Value {
     let height = u32::from(plot.lines) * LINE;
     let mut drawn = String::new();
     let area = SVGBackend::with_string(&mut drawn, (WIDTH, height)).into_drawing_area();
     draw(plot, &area).expect("a drawing in memory cannot fail");
     drop(area);
-    let drawn = Markup::drawn(in_colours_of_the_page(without_root(&drawn)));
-    let description = element("desc", &[], Markup::paragraph(&plot.description));
-    let view = format!("0 0 {WIDTH} {height}");
-    let attributes = [
-        ("class", "plot"),
-        ("viewBox", view.as_str()),
-        ("role", "img"),
-    ];
-    let words = element("title", &[], title).then(description);
-    let drawing = element("svg", &attributes, words.then(drawn));
-    let caption = element("figcaption", &[], caption);
-    element("figure", &[], caption.then(drawing))
+    json!({
+        "title": escape::for_html(&plot.title, LINE_LIMIT),
+        "caption": inline(&plot.caption),
+        "finer": inline(&plot.finer),
+        "description": escape::for_html(&plot.description, PARAGRAPH_LIMIT),
+        "view": format!("0 0 {WIDTH} {height}"),
+        "drawn": in_colours_of_the_page(without_root(&drawn)),
+    })
 }
 
 fn without_root(drawn: &str) -> &str {

@@ -50,7 +50,7 @@ pub fn render(figures: &HistoryFigures) -> String {
         footer: Prose::literal(footer),
         ..Document::default()
     };
-    page::render(&document, "All jobs")
+    page(&document, "All jobs")
 }
 
 /// What the page says first. Good is said of what is known alone: whatever is open takes it away.

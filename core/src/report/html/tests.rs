@@ -76,7 +76,7 @@ fn page_of(words: &str) -> String {
         footer: Prose::figure(words),
         ..Document::default()
     };
-    page::render(&document, words)
+    page(&document, words)
 }
 
 fn assert_shown_literally(hostile: &str) {
