@@ -23,12 +23,12 @@ mod validate;
 use std::io::Write;
 
 use crate::cli::{Cli, CliCommand};
-use crate::console::{AppError, Loudness, colours};
+use crate::console::{AppError, Loudness, terminal};
 
 /// Whether logs have colours. The command line's word holds from here on.
 pub fn has_coloured_logs(cli: &Cli) -> bool {
-    colours::choose(cli.verbosity.color);
-    colours::on_stderr()
+    terminal::choose_colours(cli.verbosity.color);
+    terminal::colours_on_stderr()
 }
 
 /// Runs one command; returns the process's exit code. Errors are printed to standard error.
@@ -58,7 +58,7 @@ pub fn execute(cli: &Cli) -> u8 {
     match result {
         Ok(code) => code,
         Err(error) => {
-            let colours = colours::on_stderr();
+            let colours = terminal::colours_on_stderr();
             let mut stderr = std::io::stderr().lock();
             // Without standard error there is nowhere to report to.
             let _ = stderr.write_all(error.render(colours).as_bytes());

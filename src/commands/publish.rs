@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::{OutputArguments, VerdictArguments};
-use crate::console::{AppError, Loudness, colours, files, print, say, terminal};
+use crate::console::{AppError, Loudness, files, print, say, terminal};
 use crate::exit::Strictness;
 use crate::grammar;
 use crate::report::format::ReportFormat;
@@ -90,7 +90,7 @@ impl<'a> ReportOutput<'a> {
     /// Publishes a report, and returns its exit code. It is printed first, so that a file that cannot be written does not suppress it.
     pub(crate) fn publish(&self, report: &Report) -> Result<u8, AppError> {
         let style = TerminalStyle {
-            colours: colours::on_stdout(),
+            colours: terminal::colours_on_stdout(),
             width: terminal::stdout_width(),
             depth: match self.arguments.details {
                 true => ReportDepth::Whole,

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use crate::console::terminal::{self, wrapped};
-use crate::console::text::{indented, printable};
+use crate::console::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
 use crate::github::error::{GithubError, GithubErrorKind};

@@ -1,13 +1,35 @@
-//! The width of the terminal, and text laid out for it.
+//! Whether output is coloured, the width of the terminal, and text laid out for it.
 
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
+use anstream::{AutoStream, ColorChoice};
+
+use crate::cli::ColourChoice;
+
 /// A label and the text behind it stand at most so far apart.
 const WIDEST_LABEL: usize = 32;
 /// Narrower than this nothing is laid out.
 const NARROWEST: usize = 20;
+
+/// Takes the flag's word for all output to come.
+pub(crate) fn choose_colours(choice: ColourChoice) {
+    let choice = match choice {
+        ColourChoice::Auto => ColorChoice::Auto,
+        ColourChoice::Always => ColorChoice::Always,
+        ColourChoice::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+pub(crate) fn colours_on_stdout() -> bool {
+    AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
+}
+
+pub(crate) fn colours_on_stderr() -> bool {
+    AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
+}
 
 /// The width of the terminal on standard output, else what COLUMNS says; `None` without both.
 pub(crate) fn stdout_width() -> Option<u16> {
