@@ -6,7 +6,6 @@ pub mod project_paths;
 pub mod replay;
 mod rows;
 pub mod sagemaker;
-mod sample_opened;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -325,6 +324,20 @@ pub struct CanaryResult {
     pub log: Vec<String>,
     /// The training jobs whose machines are kept no more: what these were billed for is in the measurement, if anything.
     pub ended_pools: Vec<String>,
+}
+
+/// Whether any file of a sampled channel was opened on any host; `None` where a host's probe does not know it, and of a run that
+/// holds all of the data.
+fn sample_opened<'a>(
+    run: &CanaryRun,
+    hosts: impl Iterator<Item = Option<&'a BTreeMap<String, bool>>>,
+) -> Option<bool> {
+    let hosts: Vec<&BTreeMap<String, bool>> = hosts.collect::<Option<_>>()?;
+    let sampled = run.channels.iter().filter(|channel| channel.sampled);
+    let seen = sampled.flat_map(|channel| hosts.iter().filter_map(|host| host.get(&channel.name)));
+    seen.copied()
+        .reduce(|one, other| one || other)
+        .filter(|_| !run.is_full())
 }
 
 /// The bill of one run of a canary.

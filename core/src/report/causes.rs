@@ -1,14 +1,18 @@
-//! What a change is made of, in a sentence and as a table.
+//! What a change is made of, in a sentence and as a table, and the settings that changed.
 
 use super::document::Table;
 use super::document::Title::{Numbers, Words};
+use super::text::Prose;
 use super::words::{self, Quantity};
 use crate::drift::{Cause, CauseShare};
 use crate::forecast::Estimate;
 use crate::grammar;
+use crate::spec::ChangedSetting;
 
 /// There are four; a stored report may name more.
 const SHOWN: usize = 8;
+/// Other changed settings are counted.
+const SETTINGS_SHOWN: usize = 4;
 /// Of the largest cause; what has less is shown by no digit beside it.
 pub(super) const LEAST_PART: f64 = 1e-6;
 /// The same of what is worth a word.
@@ -107,5 +111,22 @@ fn name(cause: Cause) -> &'static str {
         Cause::Price => "price",
         Cause::Work => "work",
         Cause::CodeOrPlatform => "code or platform",
+    }
+}
+
+/// `training.hyperparameters.epochs changed from 10 to 20`, and more of them; `None` where nothing changed. Without a full stop.
+pub(super) fn settings_clause(changed: &[ChangedSetting]) -> Option<Prose> {
+    Prose::list(Prose::first_of(changed.iter().map(setting), SETTINGS_SHOWN).collect())
+}
+
+fn setting(changed: &ChangedSetting) -> Prose {
+    let field = Prose::name(&changed.field);
+    let [before, now] =
+        [&changed.before, &changed.now].map(|value| value.as_ref().map(Prose::name));
+    match (before, now) {
+        (Some(before), Some(now)) => Prose::fill("{} changed from {} to {}", [field, before, now]),
+        (None, Some(now)) => Prose::fill("{} is new ({})", [field, now]),
+        (Some(before), None) => Prose::fill("{} is gone (before {})", [field, before]),
+        (None, None) => Prose::fill("{} changed", [field]),
     }
 }

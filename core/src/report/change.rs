@@ -4,7 +4,7 @@ use super::document::Table;
 use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Baseline, InstanceForecast, JobReport, causes, changed_settings};
+use super::{Baseline, InstanceForecast, JobReport, causes};
 use crate::drift::{Cause, CauseShare};
 
 /// `A full run takes 31% more than on main (a1b2c3d, 3 days ago). The same work on the same data takes 29% longer. The data
@@ -20,7 +20,7 @@ pub(super) fn said(job: &JobReport) -> Option<(Label, Prose)> {
     let causes = of_change(baseline, forecast);
     let rate = delta.rate_percent;
     let rate = rate.filter(|_| is_of_code(baseline, forecast));
-    let settings = changed_settings::clause(&baseline.changed);
+    let settings = causes::settings_clause(&baseline.changed);
     let are_settings_said = settings.is_some();
     let settings = settings.map(|clause| match rate {
         Some(_) => Prose::fill("The likely cause: {}.", [clause]),

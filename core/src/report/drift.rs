@@ -5,7 +5,7 @@ use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{JobReport, causes, changed_settings};
+use super::{JobReport, causes};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
 use crate::forecast::Estimate;
 use crate::metric::Metric;
@@ -144,7 +144,7 @@ pub(super) fn allowed(drift: &Drift) -> String {
 /// What is to be known beside the headline, if anything is: what changed, the causes, where the level moved, how sure it is. The label
 /// says whether that names a cause.
 pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
-    let changed = changed_settings::clause(&drift.changed).map(|clause| match drift.drifted {
+    let changed = causes::settings_clause(&drift.changed).map(|clause| match drift.drifted {
         true => Prose::fill("The likely cause: {}.", [clause]),
         false => Prose::fill("Since the baseline {}.", [clause]),
     });

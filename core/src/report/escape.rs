@@ -4,10 +4,6 @@
 //! All ways begin with the same cleaning: one line, no control characters, no invisible or direction-changing
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
-mod html;
-
-pub use html::{for_drawing, for_html, for_html_block, for_html_with_code};
-
 use super::redact::redact;
 use crate::secret::unseen::{is_invisible, skip_control_sequence, skip_escape_sequence};
 
@@ -298,6 +294,44 @@ fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
     }
     line.truncate(line.trim_end().len());
     line
+}
+
+/// The text as content of an HTML or SVG element, or within the quotes of an attribute.
+pub fn for_html(text: &str, limit: usize) -> String {
+    html(&clean(text, limit))
+}
+
+/// The same for a sentence of ours, in which backticks set code.
+pub fn for_html_with_code(text: &str, limit: usize) -> String {
+    let code = |piece: &str| format!("<code>{}</code>", html(piece.trim()));
+    with_code(&clean(text, limit), html, code)
+}
+
+/// Text of several lines as content of an HTML element that keeps line ends and spaces: at most `lines` lines of `limit`
+/// characters; what is left out is counted.
+pub fn for_html_block(text: &str, limit: usize, lines: usize) -> String {
+    html(&excerpt(text, limit, lines).join("\n"))
+}
+
+/// The text for a library that escapes what it draws.
+pub fn for_drawing(text: &str, limit: usize) -> String {
+    clean(text, limit)
+}
+
+/// Clean text, escaped.
+fn html(cleaned: &str) -> String {
+    let mut escaped = String::with_capacity(cleaned.len());
+    for character in cleaned.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 /// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.

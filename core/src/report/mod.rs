@@ -17,7 +17,6 @@ mod canaries;
 mod cases;
 mod causes;
 mod change;
-mod changed_settings;
 mod comparison;
 mod compose;
 mod consistent;

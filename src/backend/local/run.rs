@@ -114,7 +114,7 @@ impl LocalBackend {
                 },
                 training_seconds: Some(wall),
                 billable_seconds: Some(wall),
-                sample_opened: sample_opened::of_run(run, opened),
+                sample_opened: sample_opened(run, opened),
                 usage: usage::of_machine(&ended),
                 hosts: usage::of_each_host(&cluster, &ended),
                 step_seconds: figures.step_seconds,

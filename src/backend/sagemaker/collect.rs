@@ -189,7 +189,7 @@ impl CanaryUnderWay<'_> {
                 .zip(description.phases.training)
                 .map(|(script, training)| Seconds((training.0 - script).max(0.0)));
         }
-        measurement.sample_opened = sample_opened::of_run(
+        measurement.sample_opened = sample_opened(
             run,
             (names.iter()).map(|host| arrived.reports.get(host)?.channels_opened.as_ref()),
         );

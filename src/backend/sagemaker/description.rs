@@ -1,14 +1,13 @@
-//! What `DescribeTrainingJob` says of a canary, in our own words. What it does not say stays absent.
+//! What `DescribeTrainingJob` says of a canary and of its warm pool, in our own words. What it does not say stays absent.
 
 use std::collections::HashMap;
 
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::primitives::DateTime;
-use aws_sdk_sagemaker::types::{self, SecondaryStatusTransition};
+use aws_sdk_sagemaker::types::{self, SecondaryStatusTransition, WarmPoolResourceStatus};
 use jiff::Timestamp;
 
 use super::asked::AskedJob;
-use super::pool::PoolStatus;
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::measurement::{Phases, Start};
 use crate::secret::SecretMask;
@@ -257,6 +256,46 @@ pub(super) fn instance(resources: &types::ResourceConfig) -> Option<InstanceConf
         .or(preferred.and_then(|preferred| preferred.instance_count()));
     let (instance_type, count) = machines(kind, count)?;
     Some(InstanceConfiguration::Homogeneous(instance_type, count))
+}
+
+/// A pool as the description of its last job shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PoolStatus {
+    /// Absent where the answer has none.
+    status: Option<WarmPoolResourceStatus>,
+    /// The job that has the machines; absent without one.
+    pub(super) reused_by: Option<String>,
+    /// For how long the machines were kept, each of them, and billed.
+    pub(super) retained: Seconds,
+}
+
+impl PoolStatus {
+    pub(super) fn of(pool: &types::WarmPoolStatus) -> Self {
+        let retained = pool.resource_retained_billable_time_in_seconds();
+        Self {
+            status: pool.status().cloned(),
+            reused_by: pool.reused_by_job().map(str::to_owned),
+            retained: Seconds(f64::from(retained.unwrap_or(0).max(0))),
+        }
+    }
+
+    /// Whether the machines are kept, billed, and free for the next job.
+    pub(super) fn is_free(&self) -> bool {
+        self.status == Some(WarmPoolResourceStatus::Available)
+    }
+
+    /// Whether it shows what became of the machines: the job has them no more, and they are not being made ready.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_free() || !self.is_open()
+    }
+
+    /// Whether the machines may still be kept, and billed; also where its status is not known here.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(
+            self.status,
+            Some(WarmPoolResourceStatus::Reused | WarmPoolResourceStatus::Terminated)
+        )
+    }
 }
 
 #[cfg(test)]

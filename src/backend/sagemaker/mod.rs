@@ -28,7 +28,6 @@ mod name;
 mod named_keys;
 mod pace;
 mod placing;
-mod pool;
 mod pools;
 pub mod price;
 mod quota;

@@ -7,11 +7,10 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::SagemakerBackend;
-use super::description::age;
+use super::description::{PoolStatus, age};
 use super::find::LONGEST_TO_COLLECT;
 use super::name::{JobName, PREFIX};
 use super::placing::output;
-use super::pool::PoolStatus;
 use super::staging;
 use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG, tags_of_job};
 use crate::aws::call::{Call, CallError};

@@ -8,7 +8,7 @@ use aws_sdk_sagemaker::types::{
 use futures_util::future::join_all;
 
 use super::super::SagemakerBackend;
-use super::super::pool::PoolStatus;
+use super::super::description::PoolStatus;
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{Cancellation, EndedPool};
