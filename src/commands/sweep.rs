@@ -23,6 +23,7 @@ pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
     let sweep = match &arguments.run {
         Some(run) => Sweep::Run {
             id: run,
+            spec: None,
             jobs: &[],
             detached: match arguments.detached {
                 true => SweptDetached::Too,

@@ -112,12 +112,13 @@ impl GateRun {
     }
 
     /// The tags of its training jobs.
-    pub(crate) fn tags(&self, reuse: Reuse, part: RunPart) -> RunTags {
+    pub(crate) fn tags(&self, project: &Project, reuse: Reuse, part: RunPart) -> RunTags {
         let repository = std::env::var(GITHUB_REPOSITORY).ok();
         RunTags {
             run: self.id.clone(),
             is_exclusive: self.file.is_some(),
             is_resumed: self.is_resumed,
+            spec: spec_tag(project),
             repository: repository.filter(|name| is_id(name)),
             reuse,
             part,
@@ -131,6 +132,16 @@ impl GateRun {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// The value of the tag `canary-gate:spec`: its path from the checkout's root, in characters that a tag takes, and at most as many.
+pub(crate) fn spec_tag(project: &Project) -> String {
+    let taken = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
+    let letters = project.place.file.chars().map(|letter| match letter {
+        letter if taken(letter) => letter.to_string(),
+        other => format!("={:x}", u32::from(other)),
+    });
+    letters.collect::<String>().chars().take(256).collect()
 }
 
 /// Unique also among containers that start at the same second, with the same number for their only process.

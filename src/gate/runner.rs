@@ -53,7 +53,7 @@ impl<'a> Runner<'a> {
         loudness: Loudness,
     ) -> Result<Self, AppError> {
         let gate_run = GateRun::begin(project, part)?;
-        let tags = gate_run.tags(reuse, part);
+        let tags = gate_run.tags(project, reuse, part);
         let backend = backend::backend_of(project, pass_env, tags).await?;
         files::make_state_folder(&project.state_folder())?;
         Ok(Self {

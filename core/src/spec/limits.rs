@@ -23,8 +23,8 @@ pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
 pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
 pub(super) const ENVIRONMENT: usize = 100;
 pub(super) const ENVIRONMENT_TEXT: usize = 512;
-/// SageMaker takes 50; canary-gate sets five of its own.
-pub(super) const TAGS: usize = 45;
+/// SageMaker takes 50; canary-gate sets six of its own.
+pub(super) const TAGS: usize = 44;
 pub(super) const TAG_NAME: usize = 128;
 pub(super) const TAG_VALUE: usize = 256;
 pub(super) const METRICS: usize = 40;

@@ -146,6 +146,7 @@ impl SagemakerBackend {
             }
             let sweep = Sweep::Run {
                 id: &self.tags.run,
+                spec: None,
                 jobs: &[],
                 detached: SweptDetached::Too,
             };

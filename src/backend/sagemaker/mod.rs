@@ -72,6 +72,8 @@ pub struct RunTags {
     pub is_exclusive: bool,
     /// Whether an earlier process had this value, and may have left jobs.
     pub is_resumed: bool,
+    /// The value of the tag `canary-gate:spec`.
+    pub spec: String,
     /// The value of the tag `canary-gate:repository`; absent if the repository is unknown.
     pub repository: Option<String>,
     pub reuse: Reuse,
@@ -90,6 +92,7 @@ impl RunTags {
     pub fn of_nobody() -> Self {
         Self {
             run: String::new(),
+            spec: String::new(),
             is_exclusive: false,
             is_resumed: false,
             repository: None,

@@ -12,7 +12,9 @@ use super::find::LONGEST_TO_COLLECT;
 use super::name::{JobName, PREFIX};
 use super::placing::output;
 use super::staging;
-use super::tags::{DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG, tags_of_job};
+use super::tags::{
+    DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG, SPEC_TAG, tags_of_job,
+};
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BilledJob;
@@ -44,6 +46,8 @@ pub struct Leftover {
     pub run: String,
     /// The job of the spec that it is a canary of.
     pub job: Option<String>,
+    /// That spec, as its tag names it.
+    pub spec: Option<String>,
     pub repository: Option<String>,
     /// After this its gate is dead.
     pub expires: Option<Timestamp>,
@@ -61,9 +65,11 @@ pub struct Swept {
 /// Which leftovers are swept.
 #[derive(Debug, Clone, Copy)]
 pub enum Sweep<'a> {
-    /// Those of one run of the gate, whether it lives or not, for these jobs of the spec; without any, for all.
+    /// Those of one run of the gate, whether it lives or not, for these jobs of the spec; without any, for all, and without a spec of
+    /// any.
     Run {
         id: &'a str,
+        spec: Option<&'a str>,
         jobs: &'a [String],
         detached: SweptDetached,
     },
@@ -83,10 +89,19 @@ impl Sweep<'_> {
     /// Whether it is to be stopped.
     pub fn takes(&self, leftover: &Leftover) -> bool {
         match self {
-            Self::Run { id, jobs, detached } => {
+            Self::Run {
+                id,
+                spec,
+                jobs,
+                detached,
+            } => {
+                let is_of_spec = spec.is_none_or(|spec| leftover.spec.as_deref() == Some(spec));
                 let is_of = |job: &String| leftover.job.as_ref() == Some(job);
                 let is_swept = !leftover.is_detached || *detached == SweptDetached::Too;
-                leftover.run == *id && is_swept && (jobs.is_empty() || jobs.iter().any(is_of))
+                leftover.run == *id
+                    && is_swept
+                    && is_of_spec
+                    && (jobs.is_empty() || jobs.iter().any(is_of))
             }
             Self::Expired(now) => leftover.expires.is_some_and(|expires| expires < *now),
         }
@@ -238,6 +253,7 @@ impl SagemakerBackend {
             // By its name it may be a canary; by this tag it is one.
             run: tags.remove(RUN_TAG)?,
             job: tags.remove(JOB_TAG),
+            spec: tags.remove(SPEC_TAG),
             repository: tags.remove(REPOSITORY_TAG),
             expires: tags.get(EXPIRES_TAG).and_then(|time| time.parse().ok()),
             is_detached: tags.contains_key(DETACHED_TAG),

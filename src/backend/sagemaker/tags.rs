@@ -15,6 +15,8 @@ use crate::units::Seconds;
 /// The tags that canary-gate sets itself.
 pub(super) const RUN_TAG: &str = "canary-gate:run";
 pub(super) const JOB_TAG: &str = "canary-gate:job";
+/// The specs of one workflow run may have jobs of the same name.
+pub(super) const SPEC_TAG: &str = "canary-gate:spec";
 pub(super) const REPOSITORY_TAG: &str = "canary-gate:repository";
 pub(super) const EXPIRES_TAG: &str = "canary-gate:expires";
 /// Of a job that nobody waits for until it is collected.
@@ -40,6 +42,7 @@ impl SagemakerBackend {
             (RUN_TAG, Some(self.tags.run.clone())),
             // Its name in the spec, of which the training job's name holds the beginning only.
             (JOB_TAG, Some(run.job.clone())),
+            (SPEC_TAG, Some(self.tags.spec.clone())),
             (EXPIRES_TAG, Some(format!("{expires:.0}"))),
             (REPOSITORY_TAG, self.tags.repository.clone()),
             (DETACHED_TAG, is_detached.then(|| "true".to_owned())),

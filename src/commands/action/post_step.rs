@@ -39,6 +39,8 @@ pub(super) struct BegunStep {
     pub(super) jobs: Vec<String>,
     /// Relative to the workspace; absent where nothing of it runs any more.
     pub(super) spec: Option<PathBuf>,
+    /// As its training jobs are tagged.
+    pub(super) spec_tag: String,
     pub(super) region: Option<String>,
     /// The output of each job's canaries, by job name; policy may have changed it.
     pub(super) outputs: BTreeMap<String, String>,
@@ -114,6 +116,7 @@ async fn sweep(
     }
     let sweep = Sweep::Run {
         id: &environment.run_id.to_string(),
+        spec: Some(&begun.spec_tag),
         jobs: &begun.jobs,
         // A step that was to detach and was killed has detached nothing: nobody knows of its canaries.
         detached: match inputs.command {
@@ -182,6 +185,7 @@ mod tests {
             subject: "canary-gate.yml".to_owned(),
             jobs: vec!["churn".to_owned()],
             spec: Some("canary-gate.yml".into()),
+            spec_tag: "canary-gate.yml".to_owned(),
             region: None,
             outputs: [("churn".to_owned(), "s3://canaries/".to_owned())].into(),
             comment: Some(Publication {

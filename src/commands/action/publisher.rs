@@ -7,7 +7,7 @@ use crate::change::AffectedJob;
 use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, files, printable, say};
 use crate::exit::{self, Strictness};
-use crate::gate::GateFailure;
+use crate::gate::{GateFailure, gate_run};
 use crate::github::client::Github;
 use crate::github::commands::{self, Annotation, AnnotationLevel};
 use crate::github::environment::Environment;
@@ -289,6 +289,7 @@ impl<'a> Publisher<'a> {
         self.leave(BegunStep {
             jobs: jobs.collect(),
             spec: Some(self.spec.clone().into()),
+            spec_tag: gate_run::spec_tag(project),
             region: project.region(),
             outputs: outputs.collect(),
             comment: self.comment.clone(),

@@ -115,14 +115,19 @@ fn the_post_step_leaves_other_steps_of_the_workflow_run_alone() {
     let (workflow, aws) = on_sagemaker();
     let step = killed_in_mid_canary(&workflow, &aws);
 
-    // That was a leg for another job whose name begins alike.
-    let another = |command: &mut Command| {
-        aws.reach(command);
-        let begun = step.state["begun"].replace("churn", "churn-but-another-one");
-        command.env("STATE_begun", begun);
-    };
-    workflow.post_step_with(&step, another).ended_with(0);
-    assert_eq!(aws.in_progress().len(), 1);
+    // That was a leg for another job whose name begins alike, or for one of this name in another spec.
+    for (own, theirs) in [
+        ("churn", "churn-but-another-one"),
+        (r#"tag":"canary-gate.yml"#, r#"tag":"b/canary-gate.yml"#),
+    ] {
+        let another = |command: &mut Command| {
+            aws.reach(command);
+            let begun = step.state["begun"].replace(own, theirs);
+            command.env("STATE_begun", begun);
+        };
+        workflow.post_step_with(&step, another).ended_with(0);
+        assert_eq!(aws.in_progress().len(), 1, "{theirs}");
+    }
 }
 
 #[test]

@@ -243,7 +243,7 @@ impl Reader<'_> {
     fn check_tags(&mut self, at: &At, tags: &[(String, String)]) {
         let (count, most) = (tags.len(), limits::TAGS);
         if count > most {
-            self.wrong(at, format!("{count} tags; SageMaker takes 50, five of which canary-gate sets itself, so at most {most}"));
+            self.wrong(at, format!("{count} tags; SageMaker takes 50, six of which canary-gate sets itself, so at most {most}"));
         }
         for (name, value) in tags {
             let (name_at, value_at) = (at.name(name), at.key(name));

@@ -192,7 +192,7 @@ fn awss_own_limits_of_length_and_number_are_checked_before_any_call() {
         (
             "tags: {team: growth}",
             format!("tags: {{{}}}", many(48, |n| format!("t{n}: 1"))),
-            "tags: 48 tags; SageMaker takes 50, five of which canary-gate sets itself, so at most 45",
+            "tags: 48 tags; SageMaker takes 50, six of which canary-gate sets itself, so at most 44",
         ),
         (
             "        validation:",
