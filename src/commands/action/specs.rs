@@ -38,8 +38,8 @@ pub(super) struct Specs {
     head: Arc<Tree>,
     /// Where the change left its base; the head itself where there is no base.
     before: Arc<Tree>,
-    /// Specs that the change takes away, from the checkout's root.
-    gone: Vec<PathBuf>,
+    /// Specs that the change adds or takes away, from the checkout's root.
+    moved: Vec<PathBuf>,
     /// What counts against `max-spend` so far, and of that against the cap of jobs that the base does not know.
     spent: Cell<[Usd; 2]>,
 }
@@ -67,8 +67,7 @@ impl Specs {
             found.commented = github.subjects(one.number).await.unwrap_or_default();
             // Of a spec that is not there any more the comment is brought up to date.
             let subjects = found.commented.iter().filter(|one| !is_pattern(one));
-            let paths = subjects.map(PathBuf::from);
-            all.extend(paths.filter(|path| found.globs.matches(path)));
+            all.extend((subjects.map(PathBuf::from)).filter(|path| found.globs.matches(path)));
         }
         let named = |path| SpecArguments { spec: Some(path) };
         found.all = all.into_iter().map(named).collect();
@@ -114,8 +113,9 @@ impl Specs {
                 .during("looking for specs"));
         }
         let (found, globs) = matched(patterns);
-        let gone = found.iter().filter(|path| self.head.get(path).is_none());
-        self.gone = gone.map(|path| (*path).clone()).collect();
+        let is_in = |tree: &Tree, path: &Path| tree.get(path).is_some();
+        let is_moved = |path: &&&PathBuf| is_in(&self.head, path) != is_in(&self.before, path);
+        self.moved = found.iter().filter(is_moved).copied().cloned().collect();
         self.globs = globs;
         Ok(found.iter().map(|path| self.root.join(path)).collect())
     }
@@ -130,15 +130,11 @@ impl Specs {
         }
         let folder = folder_of(inside);
         // A link or a submodule may stand in its place.
-        // What changes outside of the folders of specs may be code of this one.
-        let is_in_one = |path: &PathBuf| {
-            let path = self.root.join(path);
-            let mut folders = self
-                .all
-                .iter()
-                .filter_map(|one| one.spec.as_deref()?.parent());
-            folders.any(|folder| folder != Path::new("") && path.starts_with(folder))
-        };
+        // What else changes may be code of this one, but where a spec comes with its folder, or goes with it: it may have been moved to
+        // where no other spec judges it.
+        let moved = self.moved.iter().filter_map(|spec| spec.parent());
+        let folders: Vec<&Path> = moved.filter(|it| *it != Path::new("")).collect();
+        let is_in_one = |path: &PathBuf| folders.iter().any(|folder| path.starts_with(folder));
         let is_left = !self.head.below(folder).is_empty()
             || folder.ancestors().any(|one| self.head.get(one).is_some())
             || !self.head.differing(&self.before).iter().all(is_in_one);
@@ -157,13 +153,15 @@ impl Specs {
     /// Several are gone, and it is like none of them: it would choose its own limits.
     pub(super) fn moved_from(&self, place: &str) -> Result<Option<String>, AppError> {
         let place = Path::new(place);
-        if self.before.get(place).is_some() || self.gone.is_empty() {
+        let is_gone = |spec: &&PathBuf| self.before.get(spec).is_some();
+        let gone: Vec<&PathBuf> = self.moved.iter().filter(is_gone).collect();
+        if self.before.get(place).is_some() || gone.is_empty() {
             return Ok(None);
         }
         let blob = |tree: &Tree, path: &Path| tree.get(path).map(|file| file.blob.clone());
         let own = blob(&self.head, place);
-        let same = |gone: &&PathBuf| self.gone.len() == 1 || blob(&self.before, gone) == own;
-        match self.gone.iter().find(same) {
+        let same = |one: &&&PathBuf| gone.len() == 1 || blob(&self.before, one) == own;
+        match gone.iter().find(same) {
             Some(gone) => Ok(Some(gone.to_string_lossy().into_owned())),
             None => Err(AppError::usage("this pull request takes several specs away and adds this one, so nobody knows whose limits it has")
                 .help("move one spec in a pull request, or several without a change to them")),

@@ -79,13 +79,13 @@ fn a_step_that_was_killed_while_it_detached_has_detached_nothing() {
 
 #[test]
 fn a_spec_that_is_taken_away_waits_for_no_canaries_of_another() {
-    let files = |script: &str| {
-        Files::new()
-            .with("a/canary-gate.yml", spec(FIXED))
-            .with("a/code/train.py", script)
-    };
-    let base = files("print(1)").with("b/canary-gate.yml", spec(FIXED));
-    let workflow = Workflow::between(&base, &files("print(2)"));
+    // What goes with the other is code of this one's job.
+    let code = "    paths: [\"code/**\", \"/b/**\"]\n    instance:";
+    let own = spec(FIXED).replace("    instance:", code);
+    let files = Files::new().with("a/canary-gate.yml", own);
+    let files = files.with("a/code/train.py", "print(1)");
+    let base = files.clone().with("b/canary-gate.yml", spec(FIXED));
+    let workflow = Workflow::between(&base, &files);
     let workflow = command(workflow, "detach").input("spec", "*/canary-gate.yml");
     let aws = with_data();
     aws.polls(Polls::Nothing);
