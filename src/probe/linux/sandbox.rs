@@ -45,8 +45,8 @@ impl MountNamespace {
         }
     }
 
-    /// Keeps folders as they are, whatever name they are reached by: what is written to them lands below `writes` where overlays
-    /// are allowed, else nothing is.
+    /// Keeps folders as they are, whatever name they are reached by, and what is mounted in them too: what is written to them lands
+    /// below `writes` where overlays are allowed, else nothing is. An overlay would not show a mount in its folder.
     pub(super) fn make_read_only(
         &mut self,
         folders: &[PathBuf],
@@ -55,12 +55,15 @@ impl MountNamespace {
         for (index, folder) in folders.iter().enumerate() {
             self.enter()?;
             let own = writes.map(|writes| writes.join(index.to_string()));
+            let failed = |error: io::Error| {
+                refused(&format!("mounting `{}` read-only", shown(folder)), error)
+            };
+            let mounts = mounts_in(folder).map_err(failed)?;
+            let own = own.filter(|_| mounts.iter().all(|mount| mount == folder));
             if own.is_some_and(|own| overlay(folder, &own).is_ok()) {
                 continue;
             }
-            read_only(folder).map_err(|error| {
-                refused(&format!("mounting `{}` read-only", shown(folder)), error)
-            })?;
+            read_only(folder).map_err(failed)?;
         }
         Ok(())
     }
@@ -74,8 +77,25 @@ impl MountNamespace {
     }
 }
 
-fn read_only(folder: &Path) -> nix::Result<()> {
+fn read_only(folder: &Path) -> io::Result<()> {
     bind(folder, folder)?;
+    let mut mounts = mounts_in(folder)?.into_iter();
+    Ok(mounts.try_for_each(|mount| remount_read_only(&mount))?)
+}
+
+/// Where something is mounted at a folder and below it: `/proc/PID/mountinfo`, `proc_pid_mountinfo(5)`.
+fn mounts_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = fs::read("/proc/self/mountinfo")?;
+    let listed = String::from_utf8_lossy(&listed);
+    let places = listed.lines().filter_map(|line| line.split(' ').nth(4));
+    let places = places.map(|place| {
+        let place = place.replace("\\040", " ").replace("\\011", "\t");
+        PathBuf::from(place.replace("\\012", "\n").replace("\\134", "\\"))
+    });
+    Ok(places.filter(|place| place.starts_with(folder)).collect())
+}
+
+fn remount_read_only(folder: &Path) -> nix::Result<()> {
     // In a user namespace the flags that a mount has may not be taken off.
     let has = statvfs(folder)?.flags();
     let kept = [
