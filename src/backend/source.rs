@@ -107,8 +107,7 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
     for written in &job.training.dependencies {
         let real = place(&beside, written)?;
         let name = PathBuf::from(Path::new(written).file_name().unwrap_or_default());
-        let is_there = folder.join(&name).symlink_metadata().is_ok();
-        if is_there || roots.iter().any(|(_, taken)| *taken == name) {
+        if folder.join(&name).symlink_metadata().is_ok() {
             return Err(OutsideError::new(
                 format!(
                     "{beside}: `{written}` would lie beside the source under a name that is taken"

@@ -1,5 +1,7 @@
 //! What every backend understands of the full run.
 
+use std::path::Path;
+
 use super::launcher::{LauncherKeys, ScriptLauncher};
 use super::local::LocalTraining;
 use super::sagemaker::SagemakerTraining;
@@ -9,7 +11,7 @@ use crate::spec::keys::{List, Map, mapping};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
-use crate::spec::reader::{At, Reader, rules};
+use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::run_place::RunPlace;
 use crate::spec::share::SampledBy;
 use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric};
@@ -101,6 +103,7 @@ impl Reader<'_> {
                 self.warn(&metrics_at.key(name), UNREAD);
             }
         }
+        self.check_dependencies(&at.key("dependencies"), &training);
         self.check_local_keys(at, &training.local);
         self.check_sagemaker_keys(at, &training.sagemaker);
         if let Some(launcher) = &training.distribution {
@@ -133,6 +136,23 @@ impl Reader<'_> {
             self.refuse_output_among_data(&at.key("output"), output, &training.channels);
         }
         Some(training)
+    }
+
+    /// Each lies beside the source under its own name.
+    fn check_dependencies(&mut self, at: &At, training: &Training) {
+        let here = self.is_on(RunPlace::This).then_some("");
+        let source = training.source_dir.as_deref().or(here).map(Path::new);
+        let mut taken = vec![None];
+        for (index, written) in training.dependencies.iter().enumerate() {
+            let (path, name) = (Path::new(written), Path::new(written).file_name());
+            let is_in_source = source.is_some() && path.parent() == source;
+            rules! { self, at.item(index);
+                refuse "" if is_in_source || taken.contains(&name) =>
+                    format!("{} would lie beside the source under a name that is taken", quoted(written)),
+                    "rename it, or remove it where the source holds it already";
+            }
+            taken.push(name);
+        }
     }
 
     /// `reserved`: what starts a script beside the spec's.

@@ -107,6 +107,15 @@ impl Reader<'_> {
             wrong "" if count > MOST_CACHES =>
                 format!("{count} caches; a job has at most {MOST_CACHES}");
         }
+        for (index, cache) in keys.caches.iter().enumerate() {
+            let mut others = keys.caches.iter().enumerate();
+            let is_in_one = others.any(|(at, it)| at != index && Path::new(cache).starts_with(it));
+            rules! { self, caches.item(index);
+                refuse "" if is_in_one =>
+                    format!("{} is, or lies in, another of the caches", quoted(&format!("~/{cache}"))),
+                    "name each cache once, and none in another";
+            }
+        }
     }
 
     pub(in crate::spec) fn check_command(&mut self, at: &At, command: &[String]) {
