@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::code::CodeTree;
 use crate::outside_error::OutsideError;
-use crate::spec::ON_THIS_MACHINE;
+use crate::spec::{ON_THIS_MACHINE, is_secret_name};
 
 /// The folders of a project, against which the spec's paths are resolved.
 #[derive(Debug, Clone)]
@@ -82,11 +82,13 @@ impl ProjectPaths {
     }
 }
 
-/// Whether a path below the checkout is git's, the gate's own, or of a name that secrets have: `.env`, `.env.local`.
+/// Whether a path below the checkout is git's, the gate's own, or of a name that secrets have: `.env.local`, `.aws`.
 pub fn has_private_name(below: &Path) -> bool {
     below.components().any(|part| {
-        let part = part.as_os_str().as_encoded_bytes();
-        part == b".git" || part == b".canary-gate" || part.starts_with(b".env")
+        let part = part.as_os_str().to_string_lossy();
+        // What has no dot may be code, and `.config` has settings.
+        let is_secret = part.starts_with('.') && part != ".config" && is_secret_name(&part);
+        is_secret || part == ".git" || part == ".canary-gate" || part.starts_with(".env")
     })
 }
 
