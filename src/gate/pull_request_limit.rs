@@ -156,15 +156,19 @@ fn left_of(account: &Account) -> Usd {
     Usd(account.left().unwrap_or_default().0.max(0.0))
 }
 
-/// What was billed, and the most that stopped canaries may have cost; or why that is not known.
+/// What was billed, what canaries cost whose price was not known then, and the most that stopped ones may have cost; or why that is
+/// not known.
 fn spent_at_most(project: &Project, paid: &PaidCanaries) -> Result<Usd, String> {
     let mut spent = paid.billed;
     for canary in &paid.unbilled {
         let offer = project.offer(&canary.instance);
-        let of_spec = plan::worst_case_of(longest(project, canary), &offer);
-        // The spec may have had a longer limit then.
-        let most = of_spec.into_iter().chain(canary.at_most);
-        let most = most.reduce(|one, other| if other > one { other } else { one });
+        let of_spec = || plan::worst_case_of(longest(project, canary), &offer);
+        let most = match canary.time {
+            Some(time) => offer.cost(time),
+            // The spec may have had a longer limit then.
+            None => (of_spec().into_iter().chain(canary.at_most))
+                .reduce(|one, other| if other > one { other } else { one }),
+        };
         spent = spent
             + most.ok_or_else(|| {
                 format!(
@@ -179,10 +183,9 @@ fn spent_at_most(project: &Project, paid: &PaidCanaries) -> Result<Usd, String> 
 /// By the job's own limit; of a job that the spec does not have any more by the longest of all.
 fn longest(project: &Project, canary: &UnbilledCanary) -> Seconds {
     let jobs = || project.spec.jobs.iter();
-    let own = jobs().find(|job| job.name == canary.job);
-    let limits = own.map_or_else(|| jobs().collect(), |own| vec![own]);
-    let limits = limits.into_iter().map(|job| job.canary.max_runtime.0);
-    Seconds(limits.fold(0.0, f64::max))
+    let is_gone = !jobs().any(|job| job.name == canary.job);
+    let limited = jobs().filter(|job| is_gone || job.name == canary.job);
+    Seconds((limited.map(|job| job.canary.max_runtime.0)).fold(0.0, f64::max))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::{Damaged, Entry, History, RecordKind};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
 use crate::outside_error::OutsideError;
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 
 /// What the canaries of one scope have cost.
 #[derive(Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub struct UnbilledCanary {
     pub instance: InstanceConfiguration,
     /// Its worst case when it was started; absent where no price was known, and in older records.
     pub at_most: Option<Usd>,
+    /// What it is billed for, with its kept machines; absent where it was stopped before that was known.
+    pub time: Option<Seconds>,
 }
 
 /// Whether who wrote a record paid for a run in it as a canary: it is neither reused nor another run's, and no full run.
@@ -80,6 +82,10 @@ impl Bills {
                     job: run.job.clone(),
                     instance: run.instance.clone(),
                     at_most: record.at_most(),
+                    time: (run
+                        .billable_seconds
+                        .filter(|_| run.outcome != Outcome::Stopped))
+                    .map(|time| time + run.idle_seconds.unwrap_or_default()),
                 }),
                 _ => Ok(bill(run)),
             };

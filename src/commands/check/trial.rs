@@ -7,7 +7,7 @@ use crate::gate::one_canary;
 use crate::measurement::Outcome;
 use crate::report::words;
 use crate::spec::{Job, yaml_text};
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 use crate::workspace::project::Project;
 
 /// Runs it, and says how it ended; the exit code is that of `run` for the same outcome.
@@ -56,6 +56,13 @@ pub(super) async fn try_one(
         let mut cured = job.clone();
         cured.training.local.command.clone_from(command);
         cured.canary.spend_limit = left(job.canary.spend_limit);
+        if let Some(Seconds(most)) = &mut cured.canary.max_seconds {
+            let taken = measurement
+                .billable_seconds
+                .or(measurement.training_seconds);
+            let machines = f64::from(job.instance.total_count());
+            *most = (*most - taken.unwrap_or_default().0 * machines).max(1.0);
+        }
         let ended = match run(&cured, max_spend.map(left)).await {
             Ok(again) if again.is_completed() => Some("completes with this line".to_owned()),
             // The line mends another error than this one.
