@@ -189,15 +189,17 @@ impl Offer {
         self.stand_in.is_some() && self.unpriced().is_some()
     }
 
-    /// What counts so much against a limit: `1.20 USD`, or `30m of machine time`.
+    /// What counts so much against a limit: `1.20 USD`, `30m of machine time`, or of groups of which only some have a price both.
     pub fn counted(&self, charge: Usd) -> String {
-        match self.stand_in.filter(|_| self.counts_time()) {
-            Some(UsdPerHour(of_an_hour)) => {
-                let time = Seconds(3600.0 * charge.0 / of_an_hour);
-                format!("{time} of machine time")
-            }
-            None => charge.to_string(),
-        }
+        let Some(UsdPerHour(of_an_hour)) = self.stand_in.filter(|_| self.counts_time()) else {
+            return charge.to_string();
+        };
+        let Usd(of_a_second) = self.charge(Seconds(1.0)).unwrap_or_default();
+        let money = self.sum(Seconds(charge.0 / of_a_second), Some(UsdPerHour(0.0)));
+        let money = money.unwrap_or_default();
+        let time = Seconds(3600.0 * (charge.0 - money.0) / of_an_hour);
+        let beside = (money.0 > 0.0).then(|| format!(" and {money}"));
+        format!("{time} of machine time{}", beside.unwrap_or_default())
     }
 
     /// What all machines cost for a second.
@@ -281,6 +283,14 @@ mod tests {
             said(&offer("ml.m5.large", &[("ml.m5.large", 0.0)])),
             "the price of ml.m5.large is 0.00 USD/h; a cost needs one above 0"
         );
+    }
+
+    #[test]
+    fn machine_time_that_counts_holds_no_money() {
+        let mut groups = offer(GROUPS, &[("ml.p3.2xlarge", 3.6)]);
+        groups.stand_in = Some(UsdPerHour(10.0));
+        let charge = groups.charge(Seconds(1800.0)).unwrap();
+        assert_eq!(groups.counted(charge), "1h of machine time and 1.80 USD");
     }
 
     #[test]
