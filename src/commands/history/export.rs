@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::cli::{ExportFormat, HistoryExportArguments};
-use crate::console::{AppError, Loudness, files, print, printable};
+use crate::console::{AppError, Loudness, files, print};
 use crate::gate::open_history::warn_of;
 use crate::history::export::Export;
 use crate::history::record::Record;
@@ -17,25 +17,25 @@ use crate::workspace::run_origin::RunOrigin;
 
 use super::list::list_of;
 
-/// A format, its name, the extension of files that hold it, and what of the history it has.
-type ExportRow = (ExportFormat, &'static str, &'static str, fn() -> Export);
+/// A format, the extension of files that hold it, and what of the history it has.
+type ExportRow = (ExportFormat, &'static str, fn() -> Export);
 
 /// The first of an extension is what a file of that extension holds; the first of all is the default.
 const FORMATS: [ExportRow; 5] = [
-    (ExportFormat::Csv, "csv", "csv", Export::forecasts),
-    (ExportFormat::Seed, "seed", "csv", Export::seed),
-    (ExportFormat::Jsonl, "jsonl", "jsonl", Export::json_lines),
-    (ExportFormat::Html, "html", "html", Export::page),
-    (ExportFormat::Badge, "badge", "json", Export::badge),
+    (ExportFormat::Csv, "csv", Export::forecasts),
+    (ExportFormat::Seed, "csv", Export::seed),
+    (ExportFormat::Jsonl, "jsonl", Export::json_lines),
+    (ExportFormat::Html, "html", Export::page),
+    (ExportFormat::Badge, "json", Export::badge),
 ];
 
 /// What a run of a scope reads for an export. A page shows what all runs spent, so on the default branch it has every scope, each
 /// kept apart; it decides nothing.
-pub(super) fn reader(arguments: &HistoryExportArguments, scope: Scope) -> Result<Scope, AppError> {
-    Ok(match (format(arguments)?.0, scope) {
+pub(super) fn reader(arguments: &HistoryExportArguments, scope: Scope) -> Scope {
+    match (format(arguments).0, scope) {
         (ExportFormat::Html, Scope::Main) => Scope::Local,
         _ => scope,
-    })
+    }
 }
 
 pub(super) async fn export(
@@ -46,7 +46,7 @@ pub(super) async fn export(
     loudness: Loudness,
 ) -> Result<u8, AppError> {
     let root = &project.root;
-    let (format, .., begin) = format(arguments)?;
+    let (format, .., begin) = format(arguments);
     if let Some(output) = output(arguments) {
         files::check_target(output, root)?;
     }
@@ -94,26 +94,11 @@ fn output(arguments: &HistoryExportArguments) -> Option<&Path> {
 }
 
 /// The format that is asked for, else by the file's extension, else the forecasts.
-///
-/// # Errors
-///
-/// The extension names another format than is asked for.
-fn format(arguments: &HistoryExportArguments) -> Result<&'static ExportRow, AppError> {
-    let output = output(arguments);
-    let extension = output.and_then(Path::extension);
-    let mut formats = FORMATS.iter();
-    let named = formats.find(|(_, _, known, _)| extension.is_some_and(|it| it == *known));
-    let mut formats = FORMATS.iter();
-    let asked = formats.find(|(format, ..)| arguments.format == Some(*format));
-    match (asked, named) {
-        (Some((_, asked, written, _)), Some((_, name, known, _))) if written != known => {
-            let output = output.map_or(String::new(), |output| output.display().to_string());
-            Err(AppError::usage(format!(
-                "--format {asked} contradicts the name of the file, {}, which says {name}",
-                printable(&output)
-            ))
-            .help("give the file another name, or leave out --format"))
-        }
-        (asked, named) => Ok(asked.or(named).unwrap_or(&FORMATS[0])),
-    }
+fn format(arguments: &HistoryExportArguments) -> &'static ExportRow {
+    let extension = output(arguments).and_then(Path::extension);
+    let is_it = |(format, known, _): &&ExportRow| match arguments.format {
+        Some(asked) => asked == *format,
+        None => extension.is_some_and(|it| it == *known),
+    };
+    FORMATS.iter().find(is_it).unwrap_or(&FORMATS[0])
 }

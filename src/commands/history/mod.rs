@@ -22,7 +22,7 @@ pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> Res
     let origin = RunOrigin::of_environment(&project, Command::Run);
     let own = origin.scope;
     let reader = match command {
-        HistoryCommand::Export(arguments) => export::reader(arguments, own)?,
+        HistoryCommand::Export(arguments) => export::reader(arguments, own),
         HistoryCommand::List(_) | HistoryCommand::Show(_) => own,
     };
     let history = open_history::open(&project, reader).await?;
