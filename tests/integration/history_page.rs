@@ -24,7 +24,9 @@ type Kept = (String, Value);
 
 /// Of a minute of yesterday: what is old needs attention.
 fn kept(scope: &str, job: &str, minute: i64, content: &Value) -> Kept {
-    let first: Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
+    let yesterday = Timestamp::now() - jiff::SignedDuration::from_hours(24);
+    let first = yesterday.strftime("%Y-%m-%dT00:00:00Z").to_string();
+    let first: Timestamp = first.parse().unwrap();
     let at = first + jiff::SignedDuration::from_mins(minute);
     let kind = content["kind"].as_str().unwrap();
     let path = format!(
