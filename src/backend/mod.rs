@@ -198,8 +198,9 @@ pub struct JobNotes {
 }
 
 /// The part of a run of the gate that a process does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunPart {
+    #[default]
     /// All of it: canaries are started, waited for and measured.
     Whole,
     /// Canaries are started, and go on when the process has ended well.
@@ -209,10 +210,11 @@ pub enum RunPart {
 }
 
 /// Whether canaries of earlier runs may be reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reuse {
     /// Canaries younger than the spec's `canary.reuse` are.
     Young,
+    #[default]
     /// Everything is measured again, but for what this very run has started.
     Never,
 }

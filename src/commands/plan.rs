@@ -39,7 +39,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
         true => Alternatives::Skip,
         false => Alternatives::Measure,
     };
-    let backend = backend::backend_of(&project, &[], RunTags::of_nobody()).await?;
+    let backend = backend::backend_of(&project, &[], RunTags::default()).await?;
     let mut text = changed_files::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));
     let removed = base_policy::removed_note(&project.policy);

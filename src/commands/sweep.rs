@@ -1,9 +1,7 @@
 //! `sweep`: stops the training jobs that dead runs of the gate left, and removes what they staged.
 
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::sagemaker::{
-    Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept, SweptDetached,
-};
+use crate::backend::sagemaker::{Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept};
 use crate::cli::SweepArguments;
 use crate::console::{AppError, print, printable, say};
 use crate::exit;
@@ -23,12 +21,8 @@ pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
     let sweep = match &arguments.run {
         Some(run) => Sweep::Run {
             id: run,
-            spec: None,
-            jobs: &[],
-            detached: match arguments.detached {
-                true => SweptDetached::Too,
-                false => SweptDetached::Not,
-            },
+            of: None,
+            detached: arguments.detached,
         },
         None => Sweep::Expired(jiff::Timestamp::now()),
     };
@@ -52,7 +46,7 @@ pub(crate) async fn of(
         ))
         .help("name a spec with `backend: sagemaker`: `--spec FILE`"));
     }
-    let backend = backend::sagemaker_backend(project, RunTags::of_nobody()).await?;
+    let backend = backend::sagemaker_backend(project, RunTags::default()).await?;
     let running = backend.left_on_machines().await?;
     let (left, others): (Vec<Leftover>, Vec<Leftover>) = running
         .into_iter()
@@ -144,10 +138,7 @@ fn line(leftover: &Leftover) -> String {
     let within = within.map_or(String::new(), |name| format!(" in {}", printable(name)));
     let expires = leftover.expires;
     let expires = expires.map_or(String::new(), |time| format!(", expires {time:.0}"));
-    let detached = if leftover.is_detached {
-        ", detached"
-    } else {
-        ""
-    };
+    let detached = leftover.is_detached.then_some(", detached");
+    let detached = detached.unwrap_or_default();
     format!("{pool}{job}  of run {run}{within}{expires}{detached}\n")
 }

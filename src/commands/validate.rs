@@ -40,7 +40,7 @@ async fn warn_of_missing(project: &Project) -> Result<usize, AppError> {
     let mut missing = 0;
     let mut backend = None;
     if !project.traits().is_remote {
-        match backend::backend_of(project, &[], RunTags::of_nobody()).await {
+        match backend::backend_of(project, &[], RunTags::default()).await {
             Ok(opened) => backend = Some(opened),
             Err(error) => {
                 say(&format!("warning: {}", error.in_a_line()));

@@ -39,8 +39,7 @@ impl GateRun {
     /// The run that GitHub names, else the one that a killed gate left behind, else a new one. Only a backend whose canaries
     /// outlive the gate needs one that is kept, and only who starts some: who collects leaves alone what a killed gate left.
     pub(crate) fn begin(project: &Project, part: RunPart) -> Result<Self, AppError> {
-        let github = std::env::var(GITHUB_RUN).ok();
-        let github = github.filter(|id| is_id(id));
+        let github = std::env::var(GITHUB_RUN).ok().filter(|id| is_id(id));
         let is_kept = project.traits().is_remote && part != RunPart::Collect;
         if github.is_some() || !is_kept {
             return Ok(Self {
@@ -136,12 +135,13 @@ impl GateRun {
 
 /// The value of the tag `canary-gate:spec`: its path from the checkout's root, in characters that a tag takes, and at most as many.
 pub(crate) fn spec_tag(project: &Project) -> String {
-    let taken = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
-    let letters = project.place.file.chars().map(|letter| match letter {
-        letter if taken(letter) => letter.to_string(),
+    let coded = |letter| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '/' | '-' | '_' | '.' => String::from(letter),
         other => format!("={:x}", u32::from(other)),
-    });
-    letters.collect::<String>().chars().take(256).collect()
+    };
+    let mut tag: String = project.place.file.chars().map(coded).collect();
+    tag.truncate(256);
+    tag
 }
 
 /// Unique also among containers that start at the same second, with the same number for their only process.

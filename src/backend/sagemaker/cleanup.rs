@@ -8,7 +8,7 @@ use super::description::JobState;
 use super::name::JobName;
 use super::placing::output;
 use super::ready::{Found, ReadyJob};
-use super::sweep::{LeftoverKind, NotStopped, Sweep, SweptDetached, places_in};
+use super::sweep::{LeftoverKind, NotStopped, places_in};
 use crate::aws::call::Call;
 use crate::backend::{BackendEnd, Cancellation};
 use crate::grammar::{count, list};
@@ -144,16 +144,10 @@ impl SagemakerBackend {
             if self.tags.is_resumed {
                 left.extend(self.listed(LeftoverKind::WarmPool).await?);
             }
-            let sweep = Sweep::Run {
-                id: &self.tags.run,
-                spec: None,
-                jobs: &[],
-                detached: SweptDetached::Too,
-            };
             let known = &self.state.borrow().kept_pools;
             left.retain(|leftover| {
                 let name = &leftover.training_job;
-                sweep.takes(leftover) && !kept.contains(name) && !known.contains(name)
+                leftover.run == self.tags.run && !kept.contains(name) && !known.contains(name)
             });
             Ok(left)
         };

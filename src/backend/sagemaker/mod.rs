@@ -60,10 +60,10 @@ use crate::outside_error::OutsideError;
 use crate::spec::Job;
 
 pub use code::check_source;
-pub use sweep::{Leftover, LeftoverKind, Sweep, Swept, SweptDetached};
+pub use sweep::{Leftover, LeftoverKind, Sweep, Swept};
 
-/// Which run of the gate the jobs belong to.
-#[derive(Debug, Clone)]
+/// Which run of the gate the jobs belong to; the default is for who starts none.
+#[derive(Debug, Clone, Default)]
 pub struct RunTags {
     /// The value of the tag `canary-gate:run`.
     pub run: String,
@@ -86,19 +86,6 @@ impl RunTags {
     fn begun(&self) -> Option<jiff::Timestamp> {
         let begun: jiff::Timestamp = self.run.split('/').next()?.parse().ok()?;
         begun.checked_sub(jiff::SignedDuration::from_hours(1)).ok()
-    }
-
-    /// For who starts no job.
-    pub fn of_nobody() -> Self {
-        Self {
-            run: String::new(),
-            spec: String::new(),
-            is_exclusive: false,
-            is_resumed: false,
-            repository: None,
-            reuse: Reuse::Never,
-            part: RunPart::Whole,
-        }
     }
 }
 

@@ -65,43 +65,30 @@ pub struct Swept {
 /// Which leftovers are swept.
 #[derive(Debug, Clone, Copy)]
 pub enum Sweep<'a> {
-    /// Those of one run of the gate, whether it lives or not, for these jobs of the spec; without any, for all, and without a spec of
-    /// any.
+    /// Those of one run of the gate, whether it lives or not.
     Run {
         id: &'a str,
-        spec: Option<&'a str>,
-        jobs: &'a [String],
-        detached: SweptDetached,
+        /// Of a spec, as its tag names it, and these jobs of it, without any all; `None` for those of all specs.
+        of: Option<(&'a str, &'a [String])>,
+        /// Whether those too that wait to be collected.
+        detached: bool,
     },
     /// Those whose run should be over.
     Expired(Timestamp),
-}
-
-/// Whether what a run has detached is swept with the rest of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SweptDetached {
-    /// It waits to be collected.
-    Not,
-    Too,
 }
 
 impl Sweep<'_> {
     /// Whether it is to be stopped.
     pub fn takes(&self, leftover: &Leftover) -> bool {
         match self {
-            Self::Run {
-                id,
-                spec,
-                jobs,
-                detached,
-            } => {
-                let is_of_spec = spec.is_none_or(|spec| leftover.spec.as_deref() == Some(spec));
-                let is_of = |job: &String| leftover.job.as_ref() == Some(job);
-                let is_swept = !leftover.is_detached || *detached == SweptDetached::Too;
-                leftover.run == *id
-                    && is_swept
-                    && is_of_spec
-                    && (jobs.is_empty() || jobs.iter().any(is_of))
+            Self::Run { id, of, detached } => {
+                let job = leftover.job.as_ref();
+                let is_of_step = of.is_none_or(|(spec, jobs)| {
+                    let is_of_job = jobs.is_empty() || jobs.iter().any(|one| Some(one) == job);
+                    is_of_job && leftover.spec.as_deref() == Some(spec)
+                });
+                let is_swept = !leftover.is_detached || *detached;
+                leftover.run == *id && is_swept && is_of_step
             }
             Self::Expired(now) => leftover.expires.is_some_and(|expires| expires < *now),
         }

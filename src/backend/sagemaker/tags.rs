@@ -47,9 +47,8 @@ impl SagemakerBackend {
             (REPOSITORY_TAG, self.tags.repository.clone()),
             (DETACHED_TAG, is_detached.then(|| "true".to_owned())),
         ];
-        let all = all.into_iter();
-        all.filter_map(|(tag, value)| Some((tag.to_owned(), value?)))
-            .collect()
+        let given = |(tag, value): (&str, Option<String>)| Some((tag.to_owned(), value?));
+        all.into_iter().filter_map(given).collect()
     }
 
     /// The tags of a job that was found.

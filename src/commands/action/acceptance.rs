@@ -8,6 +8,7 @@ use crate::console::{AppError, printable, say};
 use crate::exit;
 use crate::github::accept_label::{ACCEPT_LABEL, LabelRefusal};
 use crate::github::shown_overrun::ShownOverrun;
+use crate::grammar::count;
 use crate::measurement::Outcome;
 use crate::report::{self, Acceptance, JobReport, Policy, Report};
 use crate::verdict::Verdict;
@@ -122,8 +123,7 @@ fn crash_note(jobs: &[JobReport]) -> Option<String> {
     };
     let more = match crashed.count() {
         0 => String::new(),
-        1 => ", and so it is with 1 more job".to_owned(),
-        count => format!(", and so it is with {count} more jobs"),
+        more => format!(", and so it is with {}", count(more, "more job")),
     };
     Some(format!(
         "The label `{ACCEPT_LABEL}` does not count for job `{}`: its {} canary {how}{more}. A label accepts an overrun, not a training that crashes: correct that, and the label counts for the rest.",

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inputs::{ActionCommand, Inputs};
 use super::post;
-use crate::backend::sagemaker::{Sweep, SweptDetached};
+use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, files, say};
@@ -116,13 +116,9 @@ async fn sweep(
     }
     let sweep = Sweep::Run {
         id: &environment.run_id.to_string(),
-        spec: Some(&begun.spec_tag),
-        jobs: &begun.jobs,
+        of: Some((&begun.spec_tag, &begun.jobs)),
         // A step that was to detach and was killed has detached nothing: nobody knows of its canaries.
-        detached: match inputs.command {
-            ActionCommand::Detach => SweptDetached::Too,
-            _ => SweptDetached::Not,
-        },
+        detached: inputs.command == ActionCommand::Detach,
     };
     Ok(
         match sweep::of(&project, &sweep, Sweeping::ForReal).await? {

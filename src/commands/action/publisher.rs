@@ -523,6 +523,5 @@ fn worst_case(
     });
     let of_jobs: Usd = of_jobs.sum::<Option<Usd>>()?;
     let limits = [request.max_spend, request.max_spend_per_pull_request];
-    let limits = limits.into_iter().flatten();
-    Some(limits.fold(of_jobs, crate::plan::least))
+    Some((limits.into_iter().flatten()).fold(of_jobs, crate::plan::least))
 }

@@ -30,7 +30,7 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Res
         project.spec.backend
     );
     let mut missing = 0;
-    let backend = match backend::backend_of(&project, &[], RunTags::of_nobody()).await {
+    let backend = match backend::backend_of(&project, &[], RunTags::default()).await {
         Ok(backend) => Some(backend),
         Err(error) => {
             missing += 1;

@@ -101,7 +101,7 @@ impl TestCheckout {
 
     fn keys_of(&self, project: &Project) -> (BackendKeys, Vec<Option<Key>>) {
         let keys = async {
-            let backend = backend::backend_of(project, &[], RunTags::of_nobody())
+            let backend = backend::backend_of(project, &[], RunTags::default())
                 .await
                 .unwrap();
             let job = &project.spec.jobs[0];
