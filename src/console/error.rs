@@ -6,7 +6,7 @@ use crate::console::terminal::{self, wrapped};
 use crate::console::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
-use crate::github::error::{GithubError, GithubErrorKind};
+use crate::github::error::{ForgeError, ForgeErrorKind};
 use crate::outside_error::OutsideError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
@@ -225,11 +225,11 @@ impl From<OutsideError> for AppError {
     }
 }
 
-impl From<GithubError> for AppError {
+impl From<ForgeError> for AppError {
     /// A transient failure of GitHub leaves the outcome unknown; a person must fix all others.
-    fn from(error: GithubError) -> Self {
+    fn from(error: ForgeError) -> Self {
         let code = match error.kind {
-            GithubErrorKind::Passing | GithubErrorKind::Unsure => exit::UNKNOWN,
+            ForgeErrorKind::Passing | ForgeErrorKind::Unsure => exit::UNKNOWN,
             _ => exit::TOOL_FAILED,
         };
         Self::message(error.to_string(), code)

@@ -14,7 +14,7 @@ use crate::backend::{Backend, Planned, Ready, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, files, say, warn};
 use crate::gate::pass_env;
-use crate::github::error::{GithubError, GithubErrorKind};
+use crate::github::error::{ForgeError, ForgeErrorKind};
 use crate::github::id_token::IdTokenService;
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::OutsideError;
@@ -198,9 +198,9 @@ fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
 }
 
 /// Why a role could not be assumed that GitHub gave no token for.
-fn without_token(arn: &str, error: &GithubError) -> OutsideError {
+fn without_token(arn: &str, error: &ForgeError) -> OutsideError {
     let what = format!("no credentials of {arn}: {error}");
-    match error.kind == GithubErrorKind::Passing {
+    match error.kind == ForgeErrorKind::Passing {
         true => OutsideError::transient(what, error.help()),
         false => OutsideError::new(what, error.help()),
     }

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use super::author::Author;
 use super::client::Github;
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::last_verdict::verdict_in;
 use super::marker::MarkerKind;
 use super::posts::{PostPlace, own};
@@ -28,7 +28,7 @@ pub enum LabelRefusal {
     /// The reason, as a clause that goes on a sentence about the label.
     Because(String),
     /// GitHub did not answer a question that decides it.
-    Unknown(GithubError),
+    Unknown(ForgeError),
 }
 
 impl From<&str> for LabelRefusal {
@@ -37,8 +37,8 @@ impl From<&str> for LabelRefusal {
     }
 }
 
-impl From<GithubError> for LabelRefusal {
-    fn from(error: GithubError) -> Self {
+impl From<ForgeError> for LabelRefusal {
+    fn from(error: ForgeError) -> Self {
         Self::Unknown(error)
     }
 }
@@ -106,7 +106,7 @@ impl Github {
         pull_request: u64,
         subject: &str,
         now: Timestamp,
-    ) -> Result<Option<ShownOverrun>, GithubError> {
+    ) -> Result<Option<ShownOverrun>, ForgeError> {
         let identity = self.identity(&mut Vec::new()).await?;
         let place = PostPlace::PullRequest(pull_request);
         let comments = self.posts(place, None).await?;
@@ -119,7 +119,7 @@ impl Github {
         Ok(verdict.and_then(ShownOverrun::above))
     }
 
-    async fn has_label(&self, pull_request: u64) -> Result<bool, GithubError> {
+    async fn has_label(&self, pull_request: u64) -> Result<bool, ForgeError> {
         // GitHub lets an issue have 100 labels.
         let path = format!("issues/{pull_request}/labels?per_page=100");
         let labels: Vec<NamedLabel> = self.get_json(&path).await?;
@@ -127,7 +127,7 @@ impl Github {
     }
 
     /// The last event of the label; `None` where none is of it.
-    async fn last_label_event(&self, pull_request: u64) -> Result<Option<IssueEvent>, GithubError> {
+    async fn last_label_event(&self, pull_request: u64) -> Result<Option<IssueEvent>, ForgeError> {
         let path = format!("issues/{pull_request}/events");
         let mut of_label = Vec::new();
         let is_of_label = |event: &IssueEvent| event.label.as_ref().is_some_and(is_ours);
@@ -136,11 +136,11 @@ impl Github {
         Ok(of_label.into_iter().max_by_key(|event| event.id))
     }
 
-    async fn may_write(&self, login: &str, id: u64) -> Result<bool, GithubError> {
+    async fn may_write(&self, login: &str, id: u64) -> Result<bool, ForgeError> {
         let path = format!("collaborators/{login}/permission");
         let known: CollaboratorPermission = match self.get_json(&path).await {
             Ok(known) => known,
-            Err(error) if error.kind == GithubErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind == ForgeErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
         // A name that was given up and taken by another is another person.

@@ -2,7 +2,7 @@
 //!
 //! The size of an answer, the number of pages and the waits are bounded. Redirects are not followed, so that the token is sent
 //! nowhere else. A request that reads, changes or deletes is repeated after a server error; one that creates is not, since it
-//! may have been carried out ([`GithubErrorKind::Unsure`](super::error::GithubErrorKind::Unsure)).
+//! may have been carried out ([`ForgeErrorKind::Unsure`](super::error::ForgeErrorKind::Unsure)).
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
 use super::author::Author;
-use super::error::GithubError;
+use super::error::ForgeError;
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::service::{GITHUB, Service};
@@ -103,12 +103,12 @@ pub(super) struct ApiResponse {
 }
 
 /// A try that failed, and how long to wait before the next; `None` where no other would help, or it might be carried out twice.
-type FailedTry = (GithubError, Option<Duration>);
+type FailedTry = (ForgeError, Option<Duration>);
 
 impl Github {
     /// A client; sends nothing, and needs a runtime.
-    pub fn new(settings: Settings<'_>) -> Result<Self, GithubError> {
-        let wrong = GithubError::settings;
+    pub fn new(settings: Settings<'_>) -> Result<Self, ForgeError> {
+        let wrong = ForgeError::settings;
         let example = "an address such as https://api.github.com";
         let (origin, path) =
             split(settings.api_url).ok_or_else(|| wrong("GITHUB_API_URL", example))?;
@@ -136,7 +136,7 @@ impl Github {
         root: String,
         token: &Token,
         pace: f64,
-    ) -> Result<Self, GithubError> {
+    ) -> Result<Self, ForgeError> {
         let unusable = |why: String| service.not_reachable(&root, &why);
         let authorization = HeaderValue::try_from(format!("{}{}", service.token.1, token.expose()));
         let mut authorization =
@@ -168,33 +168,30 @@ impl Github {
     }
 
     /// Reads JSON from a path below the repository, such as `pulls/7`.
-    pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, GithubError> {
+    pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, ForgeError> {
         self.send_json("GET", path, None).await
     }
 
     /// Reads JSON, creates or changes something. What a POST creates may exist all the same after
-    /// [`Unsure`](super::error::GithubErrorKind::Unsure).
+    /// [`Unsure`](super::error::ForgeErrorKind::Unsure).
     pub async fn send_json<T: DeserializeOwned>(
         &self,
         method: &'static str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<T, GithubError> {
+    ) -> Result<T, ForgeError> {
         let call = self.call(method, path, body);
         call.read(&self.send(&call).await?.body)
     }
 
     /// Reads JSON from a path of objects' ids, whose answer does not change: once.
-    pub(super) async fn get_fixed<T: DeserializeOwned>(
-        &self,
-        path: &str,
-    ) -> Result<T, GithubError> {
+    pub(super) async fn get_fixed<T: DeserializeOwned>(&self, path: &str) -> Result<T, ForgeError> {
         let call = self.call("GET", path, None);
         call.read(&self.fixed(&call).await?)
     }
 
     /// Reads bytes from such a path, at most `limit` of them: once.
-    pub(super) async fn get_raw(&self, path: &str, limit: usize) -> Result<Vec<u8>, GithubError> {
+    pub(super) async fn get_raw(&self, path: &str, limit: usize) -> Result<Vec<u8>, ForgeError> {
         let call = ApiCall {
             accept: RAW,
             limit,
@@ -203,7 +200,7 @@ impl Github {
         self.fixed(&call).await
     }
 
-    async fn fixed(&self, call: &ApiCall<'_>) -> Result<Vec<u8>, GithubError> {
+    async fn fixed(&self, call: &ApiCall<'_>) -> Result<Vec<u8>, ForgeError> {
         let mut answers = self.answers.lock().await;
         if let Some(known) = answers.get(&call.url) {
             return Ok(known.clone());
@@ -220,7 +217,7 @@ impl Github {
         path: &str,
         most: usize,
         mut visit: impl FnMut(T),
-    ) -> Result<(), GithubError> {
+    ) -> Result<(), ForgeError> {
         let sign = if path.contains('?') { '&' } else { '?' };
         let mut call = self.call("GET", path, None);
         let list = call.url.clone();
@@ -239,9 +236,9 @@ impl Github {
         Err(self.service.too_large(&call.name(), most, "entries"))
     }
 
-    /// Deletes something. [`NotFound`](super::error::GithubErrorKind::NotFound) means that it does not exist, also if an earlier
+    /// Deletes something. [`NotFound`](super::error::ForgeErrorKind::NotFound) means that it does not exist, also if an earlier
     /// attempt of this call deleted it.
-    pub async fn delete(&self, path: &str) -> Result<(), GithubError> {
+    pub async fn delete(&self, path: &str) -> Result<(), ForgeError> {
         let call = self.call("DELETE", path, None);
         self.send(&call).await.map(|_| ())
     }
@@ -251,10 +248,10 @@ impl Github {
         &self,
         query: &str,
         variables: &Value,
-    ) -> Result<T, GithubError> {
+    ) -> Result<T, ForgeError> {
         let Some(url) = &self.graphql_url else {
             let expected = "an address on the host of GITHUB_API_URL";
-            return Err(GithubError::settings("GITHUB_GRAPHQL_URL", expected));
+            return Err(ForgeError::settings("GITHUB_GRAPHQL_URL", expected));
         };
         let body = json!({"query": query, "variables": variables});
         let call = ApiCall {
@@ -305,7 +302,7 @@ impl Github {
     }
 
     /// The answer, or the last failure.
-    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, GithubError> {
+    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, ForgeError> {
         let mut tried = 1;
         loop {
             match self.once(call, tried).await {
@@ -361,7 +358,7 @@ impl ApiCall<'_> {
         self.method != "POST" || ["graphql", "statuses", "check-runs"].contains(&room)
     }
 
-    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, GithubError> {
+    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ForgeError> {
         let read = serde_json::from_slice(body);
         read.map_err(|error: serde_json::Error| {
             self.unread(self.service.malformed(&self.name(), &error.to_string()))
@@ -369,7 +366,7 @@ impl ApiCall<'_> {
     }
 
     /// The error of an answer that cannot be read; the request was carried out all the same.
-    fn unread(&self, error: GithubError) -> GithubError {
+    fn unread(&self, error: ForgeError) -> ForgeError {
         match self.is_repeatable() {
             true => error,
             false => self.service.unsure(&self.name(), &error.to_string()),

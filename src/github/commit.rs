@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::address::is_object_id;
 use super::client::Github;
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::service::GITHUB;
 use crate::change::Change;
 use crate::code::{PathKind, Tree, TreeFile, blob_id};
@@ -22,19 +22,19 @@ const MOST_REQUESTS: usize = 200;
 impl Github {
     /// The parents of a commit. The first one of a merge, such as the one that GitHub checks out for a pull request, is the base's
     /// tip.
-    pub async fn parents(&self, sha: &str) -> Result<Vec<String>, GithubError> {
+    pub async fn parents(&self, sha: &str) -> Result<Vec<String>, ForgeError> {
         let path = format!("git/commits/{}", object_id(sha)?);
         let commit: CommitResponse = self.get_fixed(&path).await?;
         Ok(commit.parents.into_iter().map(|one| one.sha).collect())
     }
 
     /// Whether a commit is a head itself, or a merge of it.
-    pub async fn is_of_head(&self, commit: &str, head: &str) -> Result<bool, GithubError> {
+    pub async fn is_of_head(&self, commit: &str, head: &str) -> Result<bool, ForgeError> {
         Ok(commit == head || self.parents(commit).await?.iter().any(|one| one == head))
     }
 
     /// The best common ancestor of both.
-    pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, GithubError> {
+    pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, ForgeError> {
         let (base, head) = (object_id(base)?, object_id(head)?);
         let path = format!("compare/{base}...{head}?per_page=1&page=1");
         let compared: CommitComparison = self.get_fixed(&path).await?;
@@ -48,9 +48,9 @@ impl Github {
         (before, after): (&str, &str),
         between: String,
         here: &Tree,
-    ) -> Result<Change, GithubError> {
+    ) -> Result<Change, ForgeError> {
         let trees =
-            async { Ok::<_, GithubError>((self.tree(before).await?, self.tree(after).await?)) };
+            async { Ok::<_, ForgeError>((self.tree(before).await?, self.tree(after).await?)) };
         let why = match trees.await {
             Ok((before, after)) => {
                 let knowing = |tree: Arc<Tree>| Tree::clone(&tree).knowing_links_of(here);
@@ -58,8 +58,8 @@ impl Github {
                 return Ok(Change::Paths { paths, between });
             }
             Err(error) => match error.kind {
-                GithubErrorKind::NotFound => "one was removed".to_owned(),
-                GithubErrorKind::Unreadable => error.to_string(),
+                ForgeErrorKind::NotFound => "one was removed".to_owned(),
+                ForgeErrorKind::Unreadable => error.to_string(),
                 _ => return Err(error),
             },
         };
@@ -74,11 +74,11 @@ impl Github {
         path: &str,
         sha: &str,
         limit: usize,
-    ) -> Result<Option<Vec<u8>>, GithubError> {
+    ) -> Result<Option<Vec<u8>>, ForgeError> {
         let tree = self.tree(sha).await?;
         let blob = match tree.get(Path::new(path)) {
             Some(file) if file.kind.is_file() => object_id(&file.blob)?,
-            Some(file) if file.kind == PathKind::Link => return Err(GithubError::link(path)),
+            Some(file) if file.kind == PathKind::Link => return Err(ForgeError::link(path)),
             _ => return Ok(None),
         };
         let request = format!("git/blobs/{blob}");
@@ -92,7 +92,7 @@ impl Github {
     }
 
     /// All files of a commit. Each is read once.
-    pub async fn tree(&self, sha: &str) -> Result<Arc<Tree>, GithubError> {
+    pub async fn tree(&self, sha: &str) -> Result<Arc<Tree>, ForgeError> {
         let mut trees = self.trees.lock().await;
         if let Some(tree) = trees.get(sha) {
             return Ok(tree.clone());
@@ -102,7 +102,7 @@ impl Github {
         Ok(tree)
     }
 
-    async fn read_tree(&self, sha: &str) -> Result<Tree, GithubError> {
+    async fn read_tree(&self, sha: &str) -> Result<Tree, ForgeError> {
         let mut found = Vec::new();
         let mut requests = 0;
         // Folders to be read, with the path to them.
@@ -143,7 +143,7 @@ impl Github {
         Ok(Tree::new(found, BTreeMap::new()))
     }
 
-    async fn listing(&self, sha: &str, query: &str) -> Result<TreeResponse, GithubError> {
+    async fn listing(&self, sha: &str, query: &str) -> Result<TreeResponse, ForgeError> {
         self.get_json(&format!("git/trees/{sha}{query}")).await
     }
 }
@@ -154,11 +154,11 @@ pub(super) fn is_no_commit(id: &str) -> bool {
 }
 
 /// Checks that a text is an object's id before it becomes part of a path.
-pub(super) fn object_id(text: &str) -> Result<&str, GithubError> {
+pub(super) fn object_id(text: &str) -> Result<&str, ForgeError> {
     let expected = "the whole id of a Git object, 40 or 64 hexadecimal digits";
     match is_object_id(text) {
         true => Ok(text),
-        false => Err(GithubError::settings("the commit", expected)),
+        false => Err(ForgeError::settings("the commit", expected)),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::error::GithubError;
+use super::error::ForgeError;
 use super::marker::Order;
 
 /// The variables that this program uses. The runner reads the files when the step has ended.
@@ -38,9 +38,9 @@ impl Environment {
     /// # Errors
     ///
     /// The first required variable that is missing.
-    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, GithubError> {
+    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, ForgeError> {
         let optional = |name| variable(name).filter(|value| !value.is_empty());
-        let required = |name| optional(name).ok_or(GithubError::settings(name, "set"));
+        let required = |name| optional(name).ok_or(ForgeError::settings(name, "set"));
         let or = |name, default: &str| optional(name).unwrap_or_else(|| default.to_owned());
         Ok(Self {
             api_url: required("GITHUB_API_URL")?,
@@ -74,9 +74,9 @@ impl Environment {
     }
 }
 
-fn number<T: std::str::FromStr>(text: &str, name: &str) -> Result<T, GithubError> {
+fn number<T: std::str::FromStr>(text: &str, name: &str) -> Result<T, ForgeError> {
     text.parse()
-        .map_err(|_| GithubError::settings(name, "a number"))
+        .map_err(|_| ForgeError::settings(name, "a number"))
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
         ("GITHUB_OUTPUT", ""),
     ];
 
-    fn read(changed: &[(&str, &str)]) -> Result<Environment, GithubError> {
+    fn read(changed: &[(&str, &str)]) -> Result<Environment, ForgeError> {
         Environment::read(&|name| {
             let value = changed
                 .iter()

@@ -7,15 +7,15 @@ use super::service::Service;
 /// A failed request. Texts from the service are cut to one line and must be escaped before they are shown. No text holds the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
-pub struct GithubError {
-    pub kind: GithubErrorKind,
+pub struct ForgeError {
+    pub kind: ForgeErrorKind,
     what: String,
     help: String,
 }
 
 /// What a caller can make of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GithubErrorKind {
+pub enum ForgeErrorKind {
     /// It may succeed later: no answer, trouble of the server, a rate limit.
     Passing,
     /// Only from a POST, which was sent once and may have been carried out; check before sending it again.
@@ -34,8 +34,8 @@ pub enum GithubErrorKind {
 
 const REPORT: &str = "read the service's message; if the request looks wrong, this is a bug in canary-gate: please report it";
 
-impl GithubError {
-    pub(super) fn new(kind: GithubErrorKind, what: String, help: impl Into<String>) -> Self {
+impl ForgeError {
+    pub(super) fn new(kind: ForgeErrorKind, what: String, help: impl Into<String>) -> Self {
         let help = help.into();
         Self { kind, what, help }
     }
@@ -47,7 +47,7 @@ impl GithubError {
 
     pub(super) fn settings(what: &str, expected: &str) -> Self {
         Self::new(
-            GithubErrorKind::Other,
+            ForgeErrorKind::Other,
             format!("{what} is not {expected}"),
             format!("the runner of GitHub Actions sets it: check the value of {what} in this job"),
         )
@@ -55,12 +55,12 @@ impl GithubError {
 
     pub(super) fn event(what: String) -> Self {
         let help = "GITHUB_EVENT_PATH must name the file with the event that started the workflow; this file is not one";
-        Self::new(GithubErrorKind::Other, what, help)
+        Self::new(ForgeErrorKind::Other, what, help)
     }
 
     pub(super) fn unsettled(what: &str) -> Self {
         Self::new(
-            GithubErrorKind::Other,
+            ForgeErrorKind::Other,
             format!("the {what} could not be brought up to date in several attempts"),
             "start the workflow again; a `concurrency` group, or a `resource_group` of GitLab's, keeps its runs from writing at the same time",
         )
@@ -68,7 +68,7 @@ impl GithubError {
 
     pub(super) fn link(path: &str) -> Self {
         Self::new(
-            GithubErrorKind::Unreadable,
+            ForgeErrorKind::Unreadable,
             format!("{path} is a symbolic link in that commit, and links are not followed"),
             "replace the link by the file itself",
         )
@@ -77,40 +77,40 @@ impl GithubError {
 
 impl Service {
     /// Of which the name is the first word.
-    fn error(&self, kind: GithubErrorKind, what: &str, help: impl Into<String>) -> GithubError {
-        GithubError::new(kind, format!("{}{what}", self.name), help)
+    fn error(&self, kind: ForgeErrorKind, what: &str, help: impl Into<String>) -> ForgeError {
+        ForgeError::new(kind, format!("{}{what}", self.name), help)
     }
 
-    pub(super) fn not_reachable(&self, request: &str, reason: &str) -> GithubError {
+    pub(super) fn not_reachable(&self, request: &str, reason: &str) -> ForgeError {
         let what = format!(" could not be reached for {request}: {reason}");
         let help = "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate is known";
-        self.error(GithubErrorKind::Passing, &what, help)
+        self.error(ForgeErrorKind::Passing, &what, help)
     }
 
-    pub(super) fn unsure(&self, request: &str, reason: &str) -> GithubError {
+    pub(super) fn unsure(&self, request: &str, reason: &str) -> ForgeError {
         let what = format!(" may or may not have carried out {request}: {reason}");
         let help = "check the repository's page; the next run removes duplicates";
-        self.error(GithubErrorKind::Unsure, &what, help)
+        self.error(ForgeErrorKind::Unsure, &what, help)
     }
 
-    pub(super) fn malformed(&self, request: &str, reason: &str) -> GithubError {
+    pub(super) fn malformed(&self, request: &str, reason: &str) -> ForgeError {
         let Self { name, address, .. } = self;
         let what = format!("'s answer to {request} could not be read: {}", line(reason));
         let help = format!(
             "check that {address} is the address of {name}'s API, not of a page or a proxy; then run the job again"
         );
-        self.error(GithubErrorKind::Other, &what, help)
+        self.error(ForgeErrorKind::Other, &what, help)
     }
 
-    pub(super) fn too_large(&self, request: &str, limit: usize, unit: &str) -> GithubError {
+    pub(super) fn too_large(&self, request: &str, limit: usize, unit: &str) -> ForgeError {
         let what = format!("'s answer to {request} is too large: over {limit} {unit}");
         let help = "the repository or the pull request is larger than canary-gate reads; split it if you can";
-        self.error(GithubErrorKind::Unreadable, &what, help)
+        self.error(ForgeErrorKind::Unreadable, &what, help)
     }
 
-    pub(super) fn unprocessable(&self, request: &str, message: &str) -> GithubError {
+    pub(super) fn unprocessable(&self, request: &str, message: &str) -> ForgeError {
         let what = format!(" rejected {request}: 422, {message}");
-        self.error(GithubErrorKind::Unprocessable, &what, REPORT)
+        self.error(ForgeErrorKind::Unprocessable, &what, REPORT)
     }
 
     /// The error of a refusal, by its status; `path` is that below the repository.
@@ -120,8 +120,8 @@ impl Service {
         path: &str,
         refusal: &Refusal,
         tries: u32,
-    ) -> GithubError {
-        use GithubErrorKind::{Forbidden, NotFound, Other, Passing};
+    ) -> ForgeError {
+        use ForgeErrorKind::{Forbidden, NotFound, Other, Passing};
         let request = line(&format!("{method} {path}"));
         let Refusal {
             status, message, ..

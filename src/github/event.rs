@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::commit::is_no_commit;
-use super::error::GithubError;
+use super::error::ForgeError;
 use super::pull_request::PullRequest;
 
 /// In bytes; GitHub limits events to 25 MB.
@@ -66,12 +66,12 @@ impl MergeGroup {
 
 impl GithubEvent {
     /// Reads an event of this name.
-    pub fn read(name: &str, json: &[u8]) -> Result<Self, GithubError> {
-        let lacks = |field: &str| GithubError::event(format!("the event `{name}` lacks `{field}`"));
+    pub fn read(name: &str, json: &[u8]) -> Result<Self, ForgeError> {
+        let lacks = |field: &str| ForgeError::event(format!("the event `{name}` lacks `{field}`"));
         let raw = || {
             let raw = serde_json::from_slice::<RawEvent>(json);
             raw.map_err(|why| {
-                GithubError::event(format!("the event is not valid JSON of GitHub: {why}"))
+                ForgeError::event(format!("the event is not valid JSON of GitHub: {why}"))
             })
         };
         match name {

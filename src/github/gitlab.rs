@@ -4,7 +4,7 @@
 
 use super::address::split;
 use super::client::Forge;
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::marker::Order;
 use super::posts::PostPlace;
 use super::publication::{OlderComments, Publication};
@@ -26,7 +26,7 @@ pub struct MergeRequest {
 
 impl MergeRequest {
     /// That of this job. Sends nothing, and needs a runtime. Waits are multiplied by `pace`.
-    pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, GithubError> {
+    pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, ForgeError> {
         let given = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let required = |name| given(name).ok_or_else(|| wrong(name, "set"));
         let number = |name| required(name)?.parse().map_err(|_| wrong(name, "a number"));
@@ -44,7 +44,7 @@ impl MergeRequest {
         let token = given("CANARY_GATE_GITLAB_TOKEN").map(|text| Token::new(&text));
         let token = token.filter(Token::is_sendable).ok_or_else(|| {
             let what = "CANARY_GATE_GITLAB_TOKEN holds no token".to_owned();
-            GithubError::new(GithubErrorKind::Forbidden, what, TOKEN_OF_GITLAB)
+            ForgeError::new(ForgeErrorKind::Forbidden, what, TOKEN_OF_GITLAB)
         })?;
         Ok(Self {
             forge: Forge::at(&GITLAB, format!("{origin}{path}/"), &token, pace)?,
@@ -59,9 +59,9 @@ impl MergeRequest {
     }
 }
 
-fn wrong(name: &str, expected: &str) -> GithubError {
-    GithubError::new(
-        GithubErrorKind::Other,
+fn wrong(name: &str, expected: &str) -> ForgeError {
+    ForgeError::new(
+        ForgeErrorKind::Other,
         format!("{name} is not {expected}"),
         "GitLab sets it in the pipelines of merge requests: `rules: [{if: $CI_PIPELINE_SOURCE == \"merge_request_event\"}]`",
     )

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::client::Github;
 use super::commands::Annotation;
 use super::commit::object_id;
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::identity::WritingApp;
 use super::line::cut;
 use super::marker::{CUT, LONGEST_TEXT, encoded};
@@ -120,7 +120,7 @@ impl HeadCheck {
         state: CheckState,
         (title, summary): (&str, &str),
         annotations: &[Annotation],
-    ) -> Result<bool, GithubError> {
+    ) -> Result<bool, ForgeError> {
         let (sha, ours) = (object_id(&self.sha)?, run_of(&self.page));
         let (word, conclusion) = state.words();
         let list = match self.kind {
@@ -163,14 +163,14 @@ impl HeadCheck {
             let path = format!("check-runs/{}", one.id);
             let written: WrittenCheck = github.send_json("PATCH", &path, Some(body)).await?;
             github.writes_as(written.app).await;
-            Ok::<_, GithubError>(())
+            Ok::<_, ForgeError>(())
         };
         let is_own = |one: &&ListedCheck| one.conclusion.is_none() || one.run() == ours;
         let is_last = conclusion.is_some();
         for one in listed.iter().filter(|one| is_last && !is_own(one)) {
             match change(one, &body).await {
                 // What another app wrote stays.
-                Err(error) if error.kind != GithubErrorKind::Forbidden => return Err(error),
+                Err(error) if error.kind != ForgeErrorKind::Forbidden => return Err(error),
                 _ => {}
             }
         }

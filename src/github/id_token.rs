@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::address::split;
 use super::client::{ApiCall, Forge};
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::service::GITHUB;
 use super::token::Token;
 
@@ -18,9 +18,9 @@ const REQUEST_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";
 const LONGEST_ANSWER: usize = 64 << 10;
 
 /// The service may answer later.
-fn not_usable(why: impl fmt::Display) -> GithubError {
-    GithubError::new(
-        GithubErrorKind::Passing,
+fn not_usable(why: impl fmt::Display) -> ForgeError {
+    ForgeError::new(
+        ForgeErrorKind::Passing,
         format!("GitHub's token service gave no usable answer ({why})"),
         "start the check again later; it reuses the canaries that completed",
     )
@@ -41,11 +41,11 @@ struct IdTokenAnswer {
 
 impl IdTokenService {
     /// By the runner's variables, which a job has that may ask. Sends nothing, and needs a runtime. Waits are multiplied by `pace`.
-    pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, GithubError> {
+    pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, ForgeError> {
         let given = |name| variable(name).filter(|value| !value.trim().is_empty());
         let (Some(url), Some(token)) = (given(URL), given(REQUEST_TOKEN)) else {
-            return Err(GithubError::new(
-                GithubErrorKind::Other,
+            return Err(ForgeError::new(
+                ForgeErrorKind::Other,
                 "this job may not ask GitHub for an ID token".to_owned(),
                 "give the job of the workflow `permissions: {id-token: write}` beside what it has; a pull request from a fork cannot have it",
             ));
@@ -60,7 +60,7 @@ impl IdTokenService {
     }
 
     /// A new token for an audience, which is asked for again where the service has trouble.
-    pub async fn token(&self, audience: &str) -> Result<Token, GithubError> {
+    pub async fn token(&self, audience: &str) -> Result<Token, ForgeError> {
         let sign = if self.url.contains('?') { '&' } else { '?' };
         let call = ApiCall {
             url: format!("{}{sign}audience={audience}", self.url),
@@ -70,9 +70,9 @@ impl IdTokenService {
         };
         let sent = self.forge.send(&call).await;
         let answer = sent.map_err(|error| match error.kind {
-            GithubErrorKind::Passing | GithubErrorKind::Unreadable => not_usable(error),
-            _ => GithubError::new(
-                GithubErrorKind::Forbidden,
+            ForgeErrorKind::Passing | ForgeErrorKind::Unreadable => not_usable(error),
+            _ => ForgeError::new(
+                ForgeErrorKind::Forbidden,
                 format!("GitHub refused an ID token ({error})"),
                 "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens",
             ),
@@ -89,7 +89,7 @@ impl IdTokenService {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Result<IdTokenService, GithubError> {
+    fn of(variables: &[(&str, &str)]) -> Result<IdTokenService, ForgeError> {
         IdTokenService::of(
             &|name| {
                 let found = variables.iter().find(|(own, _)| *own == name);

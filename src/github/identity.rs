@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::author::Author;
 use super::client::Forge;
-use super::error::GithubError;
+use super::error::ForgeError;
 
 /// The writer behind a workflow's own token.
 const ACTIONS: &str = "github-actions[bot]";
@@ -29,7 +29,7 @@ impl Forge {
     }
 
     /// Whose posts are ours. The token of a workflow is not always its own: an app's and a person's write as another.
-    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Result<Author, GithubError> {
+    pub(super) async fn identity(&self, notes: &mut Vec<String>) -> Result<Author, ForgeError> {
         #[derive(Deserialize)]
         struct Data {
             viewer: Author,

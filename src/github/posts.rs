@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::author::Author;
 use super::client::{Forge, Github};
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
 
 /// The most pages of a list that are read, 100 on each.
@@ -135,7 +135,7 @@ impl Forge {
         &self,
         place: PostPlace,
         closed_since: Option<Timestamp>,
-    ) -> Result<Vec<Post>, GithubError> {
+    ) -> Result<Vec<Post>, ForgeError> {
         // GitHub knows whole seconds.
         let since = closed_since.and_then(|since| Timestamp::from_second(since.as_second()).ok());
         // Oldest first: a new one comes last and shifts nothing.
@@ -158,7 +158,7 @@ impl Forge {
     }
 
     /// What our comments on a pull request are about.
-    pub async fn subjects(&self, pull_request: u64) -> Result<BTreeSet<String>, GithubError> {
+    pub async fn subjects(&self, pull_request: u64) -> Result<BTreeSet<String>, ForgeError> {
         let identity = self.identity(&mut Vec::new()).await?;
         let posts = self
             .posts(PostPlace::PullRequest(pull_request), None)
@@ -174,7 +174,7 @@ impl Forge {
         over: Option<&Post>,
         (title, body): (Option<&str>, &str),
         closed_as: Option<&str>,
-    ) -> Result<Post, GithubError> {
+    ) -> Result<Post, ForgeError> {
         let mut written = json!({"body": body});
         if let Some(title) = title {
             written["title"] = json!(title);
@@ -196,7 +196,7 @@ impl Forge {
         place: PostPlace,
         (duplicate, marker): &OwnPost<'_>,
         kept: &Post,
-    ) -> Result<(), GithubError> {
+    ) -> Result<(), ForgeError> {
         let result = match place {
             PostPlace::Issues => {
                 let why = format!(
@@ -211,7 +211,7 @@ impl Forge {
             _ => self.delete(&place.path_of(duplicate)).await,
         };
         match result {
-            Err(error) if error.kind == GithubErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind == ForgeErrorKind::NotFound => Ok(()),
             result => result,
         }
     }
@@ -219,7 +219,7 @@ impl Forge {
 
 impl Github {
     /// Hides these comments as outdated, if they are not hidden yet. The token needs `pull-requests: write`.
-    pub(super) async fn hide(&self, comments: &[OwnPost<'_>]) -> Result<(), GithubError> {
+    pub(super) async fn hide(&self, comments: &[OwnPost<'_>]) -> Result<(), ForgeError> {
         let ids = comments.iter().map(|(comment, _)| comment.node_id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
         for ids in ids.chunks(MOST_NODES) {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::author::Author;
 use super::client::Forge;
-use super::error::{GithubError, GithubErrorKind};
+use super::error::{ForgeError, ForgeErrorKind};
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
 use super::posts::{OwnPost, Post, PostPlace, newest, own};
@@ -135,7 +135,7 @@ impl Publication {
         forge: &Forge,
         text: &PostText<'_>,
         now: Timestamp,
-    ) -> Result<Published, GithubError> {
+    ) -> Result<Published, ForgeError> {
         let mut notes = Vec::new();
         let identity = forge.identity(&mut notes).await?;
         let mut rounds = Rounds::new(self, text, identity, now);
@@ -155,7 +155,7 @@ impl Publication {
             }
         }
         let what = self.what();
-        let error = rounds.trouble.unwrap_or(GithubError::unsettled(what));
+        let error = rounds.trouble.unwrap_or(ForgeError::unsettled(what));
         let mut published = rounds.published;
         if published.url.is_none() {
             return Err(error);
@@ -190,7 +190,7 @@ struct Rounds<'a> {
     /// later trouble is a note and no error.
     published: Published,
     /// An error that another round may not meet.
-    trouble: Option<GithubError>,
+    trouble: Option<ForgeError>,
 }
 
 /// What a round does.
@@ -335,7 +335,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Lists, decides, and writes at most one text; ends if nothing was missing.
-    async fn next(&mut self, forge: &Forge) -> Result<ControlFlow<()>, GithubError> {
+    async fn next(&mut self, forge: &Forge) -> Result<ControlFlow<()>, ForgeError> {
         let place = self.publication.place;
         let is_closing = self.text.intent == Intent::Close;
         let mut listed = forge.posts(place, None).await?;
@@ -391,9 +391,9 @@ impl<'a> Rounds<'a> {
                 }
             }
             // The next round finds it, or sends it again.
-            Err(error) if error.kind == GithubErrorKind::Unsure => self.trouble = Some(error),
+            Err(error) if error.kind == ForgeErrorKind::Unsure => self.trouble = Some(error),
             Err(error) => match over {
-                Some(over) if error.kind == GithubErrorKind::NotFound => {
+                Some(over) if error.kind == ForgeErrorKind::NotFound => {
                     self.gone.push(over.number());
                     self.trouble = Some(error);
                 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
 use super::client::Github;
-use super::error::GithubError;
+use super::error::ForgeError;
 
 /// A pull request at the moment that it was asked for. Names of branches are its author's own text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -37,7 +37,7 @@ impl PullRequest {
 
 impl Github {
     /// A pull request by its number.
-    pub async fn pull_request(&self, number: u64) -> Result<PullRequest, GithubError> {
+    pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
         self.get_json(&format!("pulls/{number}")).await
     }
 }

@@ -6,7 +6,7 @@ use std::future::Future;
 use canary_gate::change::Change;
 use canary_gate::code::{self, PathKind, Tree};
 use canary_gate::github::client::{Github, Settings};
-use canary_gate::github::error::{GithubError, GithubErrorKind};
+use canary_gate::github::error::{ForgeError, ForgeErrorKind};
 use canary_gate::github::pull_request::{BranchTip, PullRequest};
 use canary_gate::github::token::Token;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ fn asked<T>(fake: &FakeGithub, ask: impl AsyncFnOnce(Github) -> T) -> T {
     wait_for(async { ask(client(fake, TOKEN)).await })
 }
 
-fn get(fake: &FakeGithub, path: &str) -> Result<Value, GithubError> {
+fn get(fake: &FakeGithub, path: &str) -> Result<Value, ForgeError> {
     asked(fake, async |github| github.get_json(path).await)
 }
 
@@ -261,7 +261,7 @@ fn a_file_is_read_as_it_stands_at_a_commit_and_no_path_leaves_that() {
         assert_eq!(read(&head, path).unwrap(), None, "{path}");
     }
     let link = read(&head, "linked.yml").unwrap_err();
-    assert_eq!(link.kind, GithubErrorKind::Unreadable);
+    assert_eq!(link.kind, ForgeErrorKind::Unreadable);
     let is_of_a_tree = |path: &str| path.starts_with("/repos/example/models/git/trees/");
     assert!(
         fake.requests()[asked..]
@@ -331,7 +331,7 @@ fn graphql_is_asked_beside_the_api_also_on_an_enterprise_server() {
         let answer = ask("{ viewer { login } }").unwrap();
         assert_eq!(answer["viewer"]["login"], "github-actions[bot]");
         let error = ask("{ unknown }").unwrap_err();
-        assert_eq!(error.kind, GithubErrorKind::Unprocessable);
+        assert_eq!(error.kind, ForgeErrorKind::Unprocessable);
         for text in ["[]", "3", "{}", r#"{"data": null}"#] {
             let fault = Fault::Text(text.to_owned());
             fake.fail("POST", "/graphql").times(1).with(fault);
@@ -464,7 +464,7 @@ fn what_passes_is_waited_for_and_what_does_not_is_an_error_that_says_what_to_do(
         fake.fail(method, "").times(times).with(fault(failing));
         let patched = format!("issues/comments/{id}");
         let body = json!({"body": "ours"});
-        let answer: Result<Value, GithubError> = asked(&fake, async |github| match method {
+        let answer: Result<Value, ForgeError> = asked(&fake, async |github| match method {
             "GET" => github.get_json("pulls/7").await,
             "PATCH" => github.send_json(method, &patched, Some(&body)).await,
             _ => (github.send_json(method, "issues/7/comments", Some(&body))).await,

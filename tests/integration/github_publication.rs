@@ -2,7 +2,7 @@
 //! older, whatever GitHub answers.
 
 use canary_gate::github::client::{Github, Settings};
-use canary_gate::github::error::GithubError;
+use canary_gate::github::error::ForgeError;
 use canary_gate::github::marker::{Marker, MarkerKind, MarkerState, Order};
 use canary_gate::github::posts::PostPlace;
 use canary_gate::github::publication::{
@@ -61,7 +61,7 @@ impl Stage {
         self.written(&User::actions(), &self.marker(run).above("earlier"))
     }
 
-    fn try_as(&self, run: u64, intent: Intent, body: &str) -> Result<Published, GithubError> {
+    fn try_as(&self, run: u64, intent: Intent, body: &str) -> Result<Published, ForgeError> {
         let marker = self.marker(run);
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_all().build().unwrap().block_on(async {
@@ -91,7 +91,7 @@ impl Stage {
         })
     }
 
-    fn try_to_publish(&self, run: u64) -> Result<Published, GithubError> {
+    fn try_to_publish(&self, run: u64) -> Result<Published, ForgeError> {
         self.try_as(run, Intent::Verdict, &format!("said by {run}"))
     }
 

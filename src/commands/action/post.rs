@@ -3,7 +3,7 @@
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
 use crate::github::client::Github;
-use crate::github::error::GithubError;
+use crate::github::error::ForgeError;
 use crate::github::publication::{Intent, PostText, Publication, PublicationOutcome, Published};
 use crate::report;
 
@@ -12,7 +12,7 @@ pub(super) async fn publish(
     github: &Github,
     publication: &Publication,
     text: &PostText<'_>,
-) -> Result<Published, GithubError> {
+) -> Result<Published, ForgeError> {
     let now = jiff::Timestamp::now();
     let published = publication.publish(github, text, now).await?;
     for note in &published.notes {

@@ -11,7 +11,7 @@ use crate::gate::{GateFailure, gate_run};
 use crate::github::client::Github;
 use crate::github::commands::{self, Annotation, AnnotationLevel};
 use crate::github::environment::Environment;
-use crate::github::error::GithubErrorKind;
+use crate::github::error::ForgeErrorKind;
 use crate::github::head_check::{CheckState, HeadCheck, HeadCheckKind};
 use crate::github::marker::LONGEST_TEXT;
 use crate::github::outputs::LONGEST_SUMMARY;
@@ -228,7 +228,7 @@ impl<'a> Publisher<'a> {
             }
             Err(error) => error,
         };
-        let is_forbidden = error.kind == GithubErrorKind::Forbidden;
+        let is_forbidden = error.kind == ForgeErrorKind::Forbidden;
         let why = AppError::from(error);
         // Who does not require it need not grant it.
         match is_forbidden && check.kind == HeadCheckKind::CheckRun {
@@ -483,7 +483,7 @@ impl<'a> Publisher<'a> {
                 self.done(|left| left.comment = None);
                 return posted.url;
             }
-            Err(error) if error.kind == GithubErrorKind::Forbidden && self.only_reads => {
+            Err(error) if error.kind == ForgeErrorKind::Forbidden && self.only_reads => {
                 let why = "the token of a pull request from a fork can only read, so this report is no comment";
                 say(&format!("note: {why}"));
                 AppError::failed(why)

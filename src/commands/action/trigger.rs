@@ -8,7 +8,7 @@ use crate::code::{Tree, blob_id};
 use crate::console::{AppError, files, printable, say};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
-use crate::github::error::{GithubError, GithubErrorKind};
+use crate::github::error::{ForgeError, ForgeErrorKind};
 use crate::github::event::{self, GithubEvent};
 use crate::github::pull_request::PullRequest;
 use crate::report::DOCUMENTS;
@@ -279,7 +279,7 @@ impl ChangeBase {
             let root = &project.root;
             let files = base_files(github, root, places, &self.tip).await?;
             let prices = base_policy::price_place(&files);
-            Ok::<_, GithubError>(Base {
+            Ok::<_, ForgeError>(Base {
                 name: self.name.clone(),
                 sha: self.tip.clone(),
                 files,
@@ -305,7 +305,7 @@ impl ChangeBase {
         let Self { branch, left, .. } = self;
         let files = match base_files(github, &project.root, places, &left).await {
             Ok(files) => files,
-            Err(error) if error.kind == GithubErrorKind::NotFound => {
+            Err(error) if error.kind == ForgeErrorKind::NotFound => {
                 notes.push(format!(
                     "The change is compared with nothing: the commit {left:.7} that it left {branch} from is gone."
                 ));
@@ -324,9 +324,9 @@ impl ChangeBase {
 }
 
 /// Says of a base commit that GitHub does not have that it is gone; its head could be read.
-fn if_gone(error: GithubError, base: &str, sha: &str) -> AppError {
+fn if_gone(error: ForgeError, base: &str, sha: &str) -> AppError {
     match error.kind {
-        GithubErrorKind::NotFound => AppError::failed(format!(
+        ForgeErrorKind::NotFound => AppError::failed(format!(
             "the base commit {sha:.7} of {base} is gone, so there are no limits to judge by"
         ))
         .help("bring the pull request up to date with its base branch; a base that was pushed over by force is one reason")
@@ -341,7 +341,7 @@ async fn base_files(
     root: &Path,
     places: &[String],
     sha: &str,
-) -> Result<Vec<BaseFile>, GithubError> {
+) -> Result<Vec<BaseFile>, ForgeError> {
     let mut files = Vec::new();
     for place in places {
         let tree = github.tree(sha).await?;
@@ -356,7 +356,7 @@ async fn base_files(
         };
         let bytes = match read {
             Ok(bytes) => bytes.map(Ok),
-            Err(error) if error.kind == GithubErrorKind::Unreadable => Some(Err(error.to_string())),
+            Err(error) if error.kind == ForgeErrorKind::Unreadable => Some(Err(error.to_string())),
             Err(error) => return Err(error),
         };
         let place = place.clone();
