@@ -1,9 +1,13 @@
 //! The check of a commit under a spec's own name, which a ruleset can require: a check run, or a status where the token may write
 //! no check runs.
 //!
-//! Each write lists what is there first, and leaves what a newer run wrote. GitHub does not open a completed check run again, so a
-//! later run has one of its own; its verdict becomes that of the earlier ones too, which may stand in another suite and count. A
-//! creation whose answer is lost is sent again: what is doubled is written to alike.
+//! Each write lists what is there first, and leaves what a newer run wrote. Each run has a check run of its own, which of others only
+//! a newer one writes to, with its verdict: the earlier ones may stand in another suite and count. So of two runs that end at once on
+//! one head, no write of the older takes the newer's word away. A creation whose answer is lost is sent again: what is doubled is
+//! written to alike.
+//!
+//! One gap stays: an older run that has looked can still write last, and its check stands beside the newer's; of statuses, which have
+//! one place, in front of it. A workflow's concurrency group closes it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -165,7 +169,7 @@ impl HeadCheck {
             github.writes_as(written.app).await;
             Ok::<_, ForgeError>(())
         };
-        let is_own = |one: &&ListedCheck| one.conclusion.is_none() || one.run() == ours;
+        let is_own = |one: &&ListedCheck| one.run() == ours;
         let is_last = conclusion.is_some();
         for one in listed.iter().filter(|one| is_last && !is_own(one)) {
             match change(one, &body).await {
