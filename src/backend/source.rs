@@ -70,7 +70,7 @@ impl SourceFile {
                 "the source file {} has changed since this run read it, so no canary gets it",
                 self.path.display()
             ),
-            "keep the checkout as it is while canaries run, also from training code, and write what this run says, as `tee` does, elsewhere or into a file that git ignores; then run the gate again",
+            "keep the checkout as it is while canaries run, also from training code; if it is this run's own log, as of `| tee FILE`, write that elsewhere or let git ignore it; then run the gate again",
         )
     }
 }

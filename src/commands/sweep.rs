@@ -136,8 +136,7 @@ fn line(leftover: &Leftover) -> String {
     let (job, run) = (&leftover.training_job, printable(&leftover.run));
     let within = leftover.repository.as_ref();
     let within = within.map_or(String::new(), |name| format!(" in {}", printable(name)));
-    let expires = leftover.expires;
-    let expires = expires.map_or(String::new(), |time| format!(", expires {time:.0}"));
+    let expires = (leftover.expires).map_or(String::new(), |time| format!(", expires {time:.0}"));
     let detached = leftover.is_detached.then_some(", detached");
     let detached = detached.unwrap_or_default();
     format!("{pool}{job}  of run {run}{within}{expires}{detached}\n")

@@ -139,9 +139,8 @@ pub(crate) fn spec_tag(project: &Project) -> String {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '/' | '-' | '_' | '.' => String::from(letter),
         other => format!("={:x}", u32::from(other)),
     };
-    let mut tag: String = project.place.file.chars().map(coded).collect();
-    tag.truncate(256);
-    tag
+    let tag: String = project.place.file.chars().map(coded).collect();
+    tag.chars().take(256).collect()
 }
 
 /// Unique also among containers that start at the same second, with the same number for their only process.

@@ -108,10 +108,9 @@ impl Reader<'_> {
                 format!("{count} caches; a job has at most {MOST_CACHES}");
         }
         for (index, cache) in keys.caches.iter().enumerate() {
-            let mut others = keys.caches.iter().enumerate();
-            let is_in_one = others.any(|(at, it)| at != index && Path::new(cache).starts_with(it));
+            let is_around = |it: &&String| Path::new(cache).starts_with(it);
             rules! { self, caches.item(index);
-                refuse "" if is_in_one =>
+                refuse "" if keys.caches.iter().filter(is_around).count() > 1 =>
                     format!("{} is, or lies in, another of the caches", quoted(&format!("~/{cache}"))),
                     "name each cache once, and none in another";
             }
