@@ -2,7 +2,8 @@
 //! the posterior is computed as it is written.
 //!
 //! `cargo bench --bench prior [-- left-out | kinds | calibration | cold]` prints the tables of `docs/forecasting.md`, in some minutes; it
-//! ends with an error where a figure is out of its bounds.
+//! ends with an error where a figure is out of its bounds. `-- published FILE.csv` reads series of fit times that others measured (`--shipped`: by the
+//! shipped constants alone).
 
 #[path = "prior/calibration.rs"]
 mod calibration;
@@ -16,8 +17,12 @@ mod comparison;
 mod kinds;
 #[path = "prior/left_out.rs"]
 mod left_out;
+#[path = "prior/published.rs"]
+mod published;
 #[path = "coverage/random.rs"]
 mod random;
+#[path = "coverage/simulated.rs"]
+mod simulated;
 
 use std::process::ExitCode;
 
@@ -27,6 +32,12 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|word| word != "--bench")
         .collect();
+    if let [command, file, ..] = &*words
+        && command == "published"
+    {
+        published::each_family_by_what_the_others_teach(file);
+        return ExitCode::SUCCESS;
+    }
     let all = [
         (
             "left-out",
@@ -40,7 +51,9 @@ fn main() -> ExitCode {
         .iter()
         .any(|word| all.iter().all(|(name, _)| name != word))
     {
-        eprintln!("usage: cargo bench --bench prior [-- left-out | kinds | calibration | cold]");
+        eprintln!(
+            "usage: cargo bench --bench prior [-- left-out | kinds | calibration | cold | published FILE.csv]"
+        );
         return ExitCode::from(2);
     }
     for (name, print) in all {

@@ -30,6 +30,7 @@ pub(crate) const CHOOSING_DESIGNS: [usize; 4] = [0, 2, 3, 4];
 
 /// One workload: the canaries of each design, and the full runs.
 pub(crate) struct LeftOutWorkload {
+    /// It is left out together with all others of its name.
     pub(crate) name: String,
     designs: [Vec<Measurement>; DESIGNS.len()],
     full: Vec<Measurement>,
@@ -64,6 +65,17 @@ impl LeftOutWorkload {
         }
     }
 
+    /// One of a single design.
+    pub(crate) fn once(name: String, canaries: Vec<Measurement>, full: Vec<Measurement>) -> Self {
+        let mut designs: [Vec<Measurement>; DESIGNS.len()] = Default::default();
+        designs[0] = canaries;
+        Self {
+            name,
+            designs,
+            full,
+        }
+    }
+
     /// `None` if too few of the canaries completed, which no prior changes.
     fn forecast(&self, design: usize, subject: &Subject, prior: &Prior) -> Option<Predictive> {
         (subject.forecast)(&self.designs[design], prior)
@@ -76,16 +88,20 @@ impl LeftOutWorkload {
             .iter()
             .map(|value| log_density(&predictive, *value))
             .collect();
+        let estimate = Estimate::of(&predictive, Fraction(0.95));
         Some(Fit {
+            is_above: median(&values) > estimate.upper,
             // The mean: the full runs are of one machine and not independent.
             log_density: mean(&densities),
-            scored: Scored::of(&Estimate::of(&predictive, Fraction(0.95)), &values),
+            scored: Scored::of(&estimate, &values),
         })
     }
 }
 
 /// One forecast held against the full runs.
 pub(crate) struct Fit {
+    /// Whether the median of the full runs is above the interval.
+    pub(crate) is_above: bool,
     pub(crate) log_density: f64,
     pub(crate) scored: Scored,
 }
@@ -191,7 +207,7 @@ struct Scores<'a> {
 
 impl Scores<'_> {
     /// The sum over the cases other than `left_out`, and over the designs that choose.
-    fn of_others(&mut self, levels: Levels, left_out: usize) -> f64 {
+    fn of_others(&mut self, levels: Levels, left_out: &str) -> f64 {
         let (cases, subject) = (self.cases, self.subject);
         let scores = self.known.entry(levels).or_insert_with(|| {
             let prior = subject.prior(levels);
@@ -201,15 +217,12 @@ impl Scores<'_> {
                 scores.sum()
             })
         });
-        let others = scores
-            .iter()
-            .enumerate()
-            .filter(|(case, _)| *case != left_out);
-        others.map(|(_, score)| score).sum()
+        let others = (scores.iter().zip(cases)).filter(|(_, case)| case.name != left_out);
+        others.map(|(score, _)| score).sum()
     }
 
     /// From the first level of each constant, one constant at a time to its best level until none is better; and its score.
-    fn descend(&mut self, capped: usize, left_out: usize) -> ([usize; CONSTANTS.len()], f64) {
+    fn descend(&mut self, capped: usize, left_out: &str) -> ([usize; CONSTANTS.len()], f64) {
         let mut best = [0; CONSTANTS.len()];
         let mut least = self.of_others((best, capped), left_out);
         loop {
@@ -232,7 +245,7 @@ impl Scores<'_> {
 }
 
 /// The constants of time and memory that score best on the cases other than `left_out`.
-fn best(scores: &mut [Scores; 2], left_out: usize) -> [Levels; 2] {
+fn best(scores: &mut [Scores; 2], left_out: &str) -> [Levels; 2] {
     let tried = (0..CAPPED.len()).map(|capped| {
         let found = scores.each_mut().map(|of| of.descend(capped, left_out));
         let total: f64 = found.iter().map(|(_, score)| score).sum();
@@ -252,12 +265,14 @@ pub(crate) fn left_out_priors(
         subject,
         known: HashMap::new(),
     });
-    let chosen: Vec<[Levels; 2]> = (0..cases.len())
-        .map(|left_out| best(&mut scores, left_out))
-        .collect();
+    let mut chosen: HashMap<&str, [Levels; 2]> = HashMap::new();
+    for LeftOutWorkload { name, .. } in cases {
+        (chosen.entry(name)).or_insert_with(|| best(&mut scores, name));
+    }
     std::array::from_fn(|index| {
-        let of_case = |levels: &[Levels; 2]| subjects[index].prior(levels[index]);
-        chosen.iter().map(of_case).collect()
+        let of_case =
+            |case: &LeftOutWorkload| subjects[index].prior(chosen[case.name.as_str()][index]);
+        cases.iter().map(of_case).collect()
     })
 }
 
@@ -430,6 +445,6 @@ pub(crate) fn each_workload_by_what_the_others_teach() {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "some hundred runs")]
-fn float(count: usize) -> f64 {
+pub(crate) fn float(count: usize) -> f64 {
     count as f64
 }
