@@ -176,7 +176,7 @@ impl Predictive {
                 })
             })
             .collect();
-        draws.sort_by(|a, b| a.0.total_cmp(&b.0));
+        draws.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut components = Vec::with_capacity(MOST_COMPONENTS);
         let (mut rest, mut before) = (draws.as_slice(), 0.0);
         for end in probability_steps(MOST_COMPONENTS) {

@@ -218,10 +218,10 @@ impl<'a> Evidence<'a> {
         parts: &[(f64, f64)],
         log_prior: f64,
     ) -> Vec<WeighedLaw> {
-        parts
-            .iter()
-            .flat_map(|(part, weight)| self.with_work_part(shape, *part, log_prior + weight))
-            .collect()
+        let parts = parts.iter();
+        let grids =
+            parts.map(|(part, weight)| self.with_work_part(shape, *part, log_prior + weight));
+        grids.collect::<Vec<_>>().concat()
     }
 
     /// The grid over u for one law and one part that goes with the work.
@@ -238,19 +238,15 @@ impl<'a> Evidence<'a> {
         // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
         // u's prior counts.
         if growth.iter().all(|growth| *growth == 1.0) && !self.is_mixed {
-            return self.at_fixed_part(law, self.prior.fixed_logit_mean, &growth);
+            let law = self.at_fixed_part(law, self.prior.fixed_logit_mean);
+            return vec![self.weigh(law, &growth)];
         }
         self.over_fixed_part(law, &growth)
     }
 
-    fn at_fixed_part<F: Copy>(
-        &self,
-        law: WeighedLaw<F>,
-        logit: f64,
-        growth: &[f64],
-    ) -> Vec<WeighedLaw<F>> {
+    fn at_fixed_part<F: Copy>(&self, law: WeighedLaw<F>, logit: f64) -> WeighedLaw<F> {
         let fixed = 1.0 / (1.0 + (-logit - self.ln_reached).exp());
-        self.over_cold_part(WeighedLaw { fixed, ..law }, growth)
+        WeighedLaw { fixed, ..law }
     }
 
     /// The grid over u for one law whose growth at each place is given: coarse everywhere, then finer and finer about its highest
@@ -267,7 +263,7 @@ impl<'a> Evidence<'a> {
         integrated(
             (-LOGIT_BOUND..=LOGIT_BOUND).map(f64::from),
             ZOOM_REACH,
-            |logit| self.at_fixed_part(law, logit, growth),
+            |logit, to| self.add_over_cold_part(self.at_fixed_part(law, logit), growth, to),
             density,
             |evidence, logit, width| evidence + density(logit) + width.ln() + log_scale,
         )
@@ -275,23 +271,28 @@ impl<'a> Evidence<'a> {
 
     /// The grid over c for one law and one fixed part, finer and finer about its highest point; one point where all runs started
     /// alike. Of one variable the squares have one minimum, so no other can be missed.
-    fn over_cold_part<F: Copy>(&self, law: WeighedLaw<F>, growth: &[f64]) -> Vec<WeighedLaw<F>> {
+    fn add_over_cold_part<F: Copy>(
+        &self,
+        law: WeighedLaw<F>,
+        growth: &[f64],
+        to: &mut Vec<WeighedLaw<F>>,
+    ) {
         if !self.is_mixed {
-            return vec![self.weigh(law, growth)];
+            return to.push(self.weigh(law, growth));
         }
         let steps = f64::from(COLD_STEPS);
         let none = self.prior.no_cold_weight;
-        integrated(
+        to.extend(integrated(
             (0..=COLD_STEPS).map(|step| f64::from(step) / steps),
             1,
-            |cold_part| vec![self.weigh(WeighedLaw { cold_part, ..law }, growth)],
+            |cold_part, to| to.push(self.weigh(WeighedLaw { cold_part, ..law }, growth)),
             |_| 0.0,
             // Uniform but for the mass on 0.
             |evidence, cold_part, width| {
                 let mass = if cold_part == 0.0 { none } else { 0.0 };
                 evidence + (mass + (1.0 - none) * width).ln()
             },
-        )
+        ));
     }
 
     /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
@@ -325,21 +326,23 @@ impl<'a> Evidence<'a> {
 }
 
 /// The laws of a grid over one variable by the trapezoidal rule, the grid made finer and finer about its highest point: each pass cuts
-/// `reach` steps on either side of it into [`ZOOM`] parts. `at` gives the laws of a place, `density` the logarithm of its prior density, and
+/// `reach` steps on either side of it into [`ZOOM`] parts. `at` adds the laws of a place to a list, `density` the logarithm of its prior density, and
 /// `weight` what the evidence of a law becomes at a place that stands for so much.
 fn integrated<F: Copy>(
     places: impl Iterator<Item = f64>,
     reach: usize,
-    at: impl Fn(f64) -> Vec<WeighedLaw<F>>,
+    at: impl Fn(f64, &mut Vec<WeighedLaw<F>>),
     density: impl Fn(f64) -> f64,
     weight: impl Fn(f64, f64, f64) -> f64,
 ) -> Vec<WeighedLaw<F>> {
-    let point = |place: f64| {
-        let laws = at(place);
-        let height = ln_sum(&laws) + density(place);
-        (place, height, laws)
+    let mut laws = Vec::new();
+    let mut point = |place: f64| {
+        let start = laws.len();
+        at(place, &mut laws);
+        let height = ln_sum(&laws[start..]) + density(place);
+        (place, height, start..laws.len())
     };
-    let mut grid: Vec<_> = places.map(point).collect();
+    let mut grid: Vec<_> = places.map(&mut point).collect();
     for _ in 0..MOST_ZOOM_PASSES {
         let last = grid.len() - 1;
         let height = |index: usize| grid[index].1;
@@ -353,20 +356,18 @@ fn integrated<F: Copy>(
         for index in highest.saturating_sub(reach)..(highest + reach).min(last) {
             let (start, end) = (grid[index].0, grid[index + 1].0);
             let part = |part| start + (end - start) * f64::from(part) / f64::from(ZOOM);
-            grid.extend((1..ZOOM).map(|step| point(part(step))));
+            grid.extend((1..ZOOM).map(part).map(&mut point));
         }
-        grid.sort_by(|a, b| a.0.total_cmp(&b.0));
+        grid.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     }
     let places: Vec<f64> = grid.iter().map(|(place, ..)| *place).collect();
-    let weighed = (grid.iter().enumerate()).flat_map(|(index, (place, _, laws))| {
+    for (index, (place, _, at)) in grid.into_iter().enumerate() {
         let width = width(&places, index);
-        let weight = &weight;
-        laws.iter().map(move |law| WeighedLaw {
-            weight: weight(law.weight, *place, width),
-            ..*law
-        })
-    });
-    weighed.collect()
+        for law in &mut laws[at] {
+            law.weight = weight(law.weight, place, width);
+        }
+    }
+    laws
 }
 
 /// What a place of a rising grid stands for by the trapezoidal rule.

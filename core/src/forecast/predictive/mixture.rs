@@ -32,23 +32,25 @@ pub(super) const QUANTILE_TOLERANCE: f64 = 1e-10;
 
 /// Sorted by centre, with indistinguishable neighbours merged, keeping mean and variance.
 pub(in crate::forecast) fn merged(mut components: Vec<Component>) -> Vec<Component> {
-    components.sort_by(|a, b| a.center.total_cmp(&b.center));
+    components.sort_unstable_by(|a, b| a.center.total_cmp(&b.center));
+    let Some(&start) = components.first() else {
+        return components;
+    };
     let mut within = MERGE_WITHIN;
     loop {
-        let mut groups: Vec<Vec<Component>> = Vec::new();
-        for component in &components {
-            match groups.last_mut() {
-                Some(group)
-                    if component.center - group[0].center
-                        <= within * group[0].spread.scale.max(component.spread.scale) =>
-                {
-                    group.push(*component);
-                }
-                _ => groups.push(vec![*component]),
+        let mut first = start;
+        // The first of a group is apart from that of the one before.
+        let groups = components.chunk_by(|_, next| {
+            let scale = first.spread.scale.max(next.spread.scale);
+            let is_near = next.center - first.center <= within * scale;
+            if !is_near {
+                first = *next;
             }
-        }
+            is_near
+        });
+        let groups: Vec<&[Component]> = groups.take(MOST_COMPONENTS + 1).collect();
         if groups.len() <= MOST_COMPONENTS {
-            return groups.iter().map(|group| as_one(group)).collect();
+            return groups.into_iter().map(as_one).collect();
         }
         within *= 1.5;
     }
