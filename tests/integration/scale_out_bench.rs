@@ -11,7 +11,7 @@ mod score;
 #[path = "../../core/benches/scale_out/table.rs"]
 mod table;
 
-use canary_gate::forecast::scale_out::{Load, ScaleOutRun};
+use canary_gate::forecast::scale_out::{COUNT_PRIOR, Load, ScaleOutRun};
 use log_log::LogLogLine;
 use non_negative::NonNegative;
 use score::{Method, Score, Split};
@@ -45,7 +45,7 @@ fn problem(text: &str) -> String {
 /// Of the cells in the upper halves.
 fn score_of(text: &str) -> Score {
     let groups = read(text).unwrap();
-    Score::of(&groups[0], Split::LowerHalves, usize::MAX).unwrap()
+    Score::of(&groups[0], Split::LowerHalves, usize::MAX, &COUNT_PRIOR).unwrap()
 }
 
 fn largest_error(score: &Score, method: Method) -> f64 {
@@ -56,12 +56,14 @@ fn largest_error(score: &Score, method: Method) -> f64 {
 fn a_law_is_forecast_without_error() {
     let mut sum = Score::default();
     for group in read(&exact()).unwrap() {
-        let score = Score::of(&group, Split::LowerHalves, usize::MAX).unwrap();
+        let score = Score::of(&group, Split::LowerHalves, usize::MAX, &COUNT_PRIOR).unwrap();
         // 4 and 6 instances with size 4: a single repetition of each.
         let ernest = score.of_method(Method::Ernest);
         assert_eq!((ernest.errors.len(), ernest.runs), (2, 2));
         assert_eq!(ernest.coverage(), 1.0);
         assert!(ernest.ratio() > 1.0);
+        // All runs are inside, so it is the mean width.
+        assert!((ernest.interval_score() / ernest.ratio().ln() - 1.0).abs() < 0.1);
         assert!(largest_error(&score, Method::Ernest) < 1e-9);
         let weighed = largest_error(&score, Method::Weighed);
         assert!(weighed < 0.05, "{weighed}");
@@ -104,12 +106,15 @@ fn the_smallest_count_and_four_are_the_measured_ones() {
     let group = &read(&text).unwrap()[0];
     for split in [Split::EachSize, Split::AllSizes] {
         for repeats in [1, 2, usize::MAX] {
-            let score = Score::of(group, split, repeats).unwrap();
+            let score = Score::of(group, split, repeats, &COUNT_PRIOR).unwrap();
             let line = score.of_method(Method::LogLog);
             assert_eq!((line.errors.len(), line.runs), (4, 12));
             assert!(largest_error(&score, Method::LogLog) < 1e-9);
         }
     }
+    let small_sizes = Score::of(group, Split::SmallSizes, 1, &COUNT_PRIOR).unwrap();
+    let weighed = small_sizes.of_method(Method::Weighed);
+    assert_eq!((weighed.errors.len(), weighed.runs), (5, 15));
 }
 
 /// numpy 2 and scipy 1.17.1: `nnls` on the rows weighted by nearness, the delta method by `linalg.inv`, `stats.t.ppf`.

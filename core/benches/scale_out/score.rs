@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use canary_gate_core::forecast::Predictive;
-use canary_gate_core::forecast::scale_out::{Load, ScaleOutLaws, ScaleOutRun, assume};
+use canary_gate_core::forecast::scale_out::{CountPrior, Load, ScaleOutLaws, ScaleOutRun, assume};
 
 use super::ernest;
 use super::log_log::LogLogLine;
@@ -16,6 +16,8 @@ pub(crate) enum Split {
     EachSize,
     /// The same with all sizes in one fit.
     AllSizes,
+    /// All counts with the lower half of the sizes, for the upper half.
+    SmallSizes,
     /// The lower half of the counts with the lower half of the sizes, the middle one included, for the upper halves.
     LowerHalves,
 }
@@ -28,6 +30,9 @@ impl Split {
                 "{} of instances; it takes three, two to fit and one to forecast",
                 counted(of.len(), "count")
             ));
+        }
+        if self == Self::SmallSizes {
+            return Ok((of.to_vec(), of.to_vec()));
         }
         if self == Self::LowerHalves {
             let (small, large) = of.split_at(of.len().div_ceil(2));
@@ -45,9 +50,10 @@ impl Split {
         match self {
             Self::EachSize => of.iter().map(|size| (vec![*size], vec![*size])).collect(),
             Self::AllSizes => vec![(of.to_vec(), of.to_vec())],
+            Self::SmallSizes if of.len() == 1 => Vec::new(),
             // A single size is small and large.
             Self::LowerHalves if of.len() == 1 => vec![(of.to_vec(), of.to_vec())],
-            Self::LowerHalves => {
+            Self::SmallSizes | Self::LowerHalves => {
                 let (small, large) = of.split_at(of.len().div_ceil(2));
                 vec![(small.to_vec(), large.to_vec())]
             }
@@ -75,6 +81,8 @@ pub(crate) struct MethodScore {
     pub(crate) errors: Vec<f64>,
     /// Upper / lower of the interval, by cell.
     pub(crate) ratios: Vec<f64>,
+    /// The interval score of ln seconds (Gneiting and Raftery, JASA 102, 2007, eq. 43), by cell.
+    interval_scores: Vec<f64>,
     /// Single runs in the cells, and those that the 90 % interval holds.
     pub(crate) runs: u32,
     pub(crate) held: u32,
@@ -83,10 +91,15 @@ pub(crate) struct MethodScore {
 impl MethodScore {
     fn add_cell(&mut self, forecast: &Predictive, sorted: &[f64]) {
         let (lower, upper) = (forecast.quantile(0.05), forecast.quantile(0.95));
+        let mut outside = 0.0;
         for seconds in sorted {
             self.runs += 1;
             self.held += u32::from((lower..=upper).contains(seconds));
+            outside += (lower / seconds).ln().max((seconds / upper).ln()).max(0.0);
         }
+        let of_cell: f64 = sorted.iter().map(|_| 1.0).sum();
+        let width = (upper / lower).ln();
+        self.interval_scores.push(width + 20.0 * outside / of_cell);
         self.ratios.push(upper / lower);
         self.errors.push((forecast.median() / median(sorted)).ln());
     }
@@ -94,6 +107,7 @@ impl MethodScore {
     fn add(&mut self, other: &Self) {
         self.errors.extend(&other.errors);
         self.ratios.extend(&other.ratios);
+        self.interval_scores.extend(&other.interval_scores);
         self.runs += other.runs;
         self.held += other.held;
     }
@@ -113,6 +127,12 @@ impl MethodScore {
         f64::from(self.held) / f64::from(self.runs)
     }
 
+    /// The mean interval score.
+    pub(crate) fn interval_score(&self) -> f64 {
+        let count: f64 = self.interval_scores.iter().map(|_| 1.0).sum();
+        self.interval_scores.iter().sum::<f64>() / count
+    }
+
     /// The middle of upper / lower.
     pub(crate) fn ratio(&self) -> f64 {
         let mut ratios = self.ratios.clone();
@@ -130,7 +150,12 @@ pub(crate) struct Score {
 impl Score {
     /// Fits the small counts, with at most so many repeats of each cell, and forecasts the large ones. The error says what the
     /// group lacks.
-    pub(crate) fn of(group: &Group, split: Split, repeats: usize) -> Result<Self, String> {
+    pub(crate) fn of(
+        group: &Group,
+        split: Split,
+        repeats: usize,
+        prior: &CountPrior,
+    ) -> Result<Self, String> {
         let counts: BTreeSet<u32> = group.runs.iter().map(|run| run.count).collect();
         let counts: Vec<u32> = counts.into_iter().collect();
         let mut sizes: Vec<f64> = group.runs.iter().map(|run| run.size).collect();
@@ -142,7 +167,7 @@ impl Score {
             let small = measured(group, &small_counts, &small_sizes, repeats);
             for size in large_sizes {
                 for count in &large_counts {
-                    score.add_cell(group, &small, *count, size)?;
+                    score.add_cell(group, &small, (*count, size), prior)?;
                 }
             }
         }
@@ -156,8 +181,8 @@ impl Score {
         &mut self,
         group: &Group,
         small: &[Run],
-        count: u32,
-        size: f64,
+        (count, size): (u32, f64),
+        prior: &CountPrior,
     ) -> Result<(), String> {
         let mut cell = cell(group, count, size);
         let known: BTreeSet<u32> = small.iter().map(|run| run.count).collect();
@@ -174,7 +199,7 @@ impl Score {
             })
             .collect();
         let wanted = Load::even(count, 1.0);
-        let weighed = ScaleOutLaws::fit(&runs).map(|laws| laws.seconds(wanted));
+        let weighed = ScaleOutLaws::fit(&runs, prior).map(|laws| laws.seconds(wanted));
         let forecasts = [
             Some(weighed.map_err(|unknown| unknown.to_string())?),
             ernest::forecast(&runs, wanted),

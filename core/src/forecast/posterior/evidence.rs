@@ -296,11 +296,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
-    pub(in crate::forecast) fn weigh<F: Copy>(
-        &self,
-        candidate: WeighedLaw<F>,
-        growth: &[f64],
-    ) -> WeighedLaw<F> {
+    fn weigh<F: Copy>(&self, candidate: WeighedLaw<F>, growth: &[f64]) -> WeighedLaw<F> {
         let fixed = candidate.fixed;
         let if_warm = fixed * (1.0 - candidate.cold_part);
         let relative: Vec<f64> = growth

@@ -4,6 +4,8 @@
 //! divided evenly, f the law's [`CountShape`], which is 1 there, u the part that is not divided, and d how that part goes
 //! with the data ([`Undivided`]).
 
+use std::iter;
+
 use super::Load;
 use crate::units::count_as_float;
 
@@ -17,8 +19,6 @@ pub(super) enum Workers {
 }
 
 impl Workers {
-    const ALL: [Self; 2] = [Self::All, Self::AllButOne];
-
     fn count(self, hosts: f64) -> f64 {
         match self {
             Self::All => hosts,
@@ -27,17 +27,40 @@ impl Workers {
     }
 }
 
-/// The form of a law.
+/// What a host sends, beside its work on the data (Venkataraman et al., "Ernest", NSDI 2016, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum CountShape {
-    /// The data of the heaviest host (Amdahl, AFIPS 1967, beside u).
-    Divided { among: Workers },
-    /// A part of it goes through a tree of messages between the hosts: `ln n` (Venkataraman et al., "Ernest", NSDI 2016, section 3.2).
-    Tree { among: Workers, part: f64 },
-    /// A part of it is added by every host, such as a message to each: `n` (ibid.).
-    Messages { among: Workers, part: f64 },
-    /// `n^-exponent`: the log-log line, as where hosts exchange the borders of what they hold. Nothing is fixed beside it.
-    Power { exponent: f64, of_data: f64 },
+pub(super) enum Messages {
+    /// Through a tree of the hosts: `ln n`.
+    Tree,
+    /// One to each host, or from it: `n`.
+    Each,
+}
+
+/// Who works, and what is sent.
+const KINDS: [(Workers, Messages); 4] = [
+    (Workers::All, Messages::Tree),
+    (Workers::All, Messages::Each),
+    (Workers::AllButOne, Messages::Tree),
+    (Workers::AllButOne, Messages::Each),
+];
+
+impl Messages {
+    /// Relative to those of `base` hosts.
+    fn at(self, hosts: f64, base: f64) -> f64 {
+        match self {
+            Self::Tree => (1.0 + (hosts / base).ln()).max(0.0),
+            Self::Each => hosts / base,
+        }
+    }
+}
+
+/// The form of a law: the data of the heaviest host (Amdahl, AFIPS 1967, beside u), and messages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CountShape {
+    among: Workers,
+    messages: Messages,
+    /// The part that is messages.
+    part: f64,
 }
 
 /// How the part that is not divided goes with the data.
@@ -66,64 +89,29 @@ impl CountShape {
         let (hosts, base) = (f64::from(load.hosts), f64::from(base));
         // What there would be if every host had as much as the heaviest.
         let data = load.heaviest * hosts;
-        let divided = |among: Workers| data * among.count(base) / among.count(hosts);
-        match self {
-            Self::Divided { among } => divided(among),
-            Self::Tree { among, part } => {
-                (1.0 - part) * divided(among) + part * (1.0 + (hosts / base).ln()).max(0.0)
-            }
-            Self::Messages { among, part } => (1.0 - part) * divided(among) + part * hosts / base,
-            Self::Power { exponent, of_data } => {
-                data.powf(of_data) * (hosts / base).powf(-exponent)
-            }
-        }
+        let divided = data * self.among.count(base) / self.among.count(hosts);
+        (1.0 - self.part) * divided + self.part * self.messages.at(hosts, base)
     }
 }
 
-/// The part of what grows that is messages.
-const PARTS: [f64; 6] = [0.003, 0.01, 0.03, 0.1, 0.3, 0.6];
-/// Exponents of the count. Nearer to 1 a power is the divided law with little fixed beside it.
-const EXPONENTS: [f64; 14] = [
-    0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75,
-];
-/// Exponents of the data beside a power of the count.
-const OF_DATA: [f64; 6] = [0.6, 0.8, 0.9, 1.0, 1.1, 1.2];
+/// The part of what grows that is messages, beside none.
+const PARTS: [f64; 4] = [0.003, 0.01, 0.03, 0.1];
 
-/// The laws with their prior probabilities, which sum to 1: the four forms are as likely as each other, and so are the members of
-/// each.
-pub(super) fn laws() -> Vec<(CountShape, Undivided, f64)> {
-    let among = |of: fn(Workers) -> Vec<CountShape>| -> Vec<(CountShape, Undivided)> {
-        let shapes = Workers::ALL.into_iter().flat_map(of);
-        shapes
-            .flat_map(|shape| Undivided::ALL.map(|undivided| (shape, undivided)))
-            .collect()
-    };
-    let forms = [
-        among(|among| vec![CountShape::Divided { among }]),
-        among(|among| PARTS.map(|part| CountShape::Tree { among, part }).to_vec()),
-        among(|among| {
-            PARTS
-                .map(|part| CountShape::Messages { among, part })
-                .to_vec()
-        }),
-        powers(),
-    ];
-    let each = 1.0 / count_as_float(forms.len());
-    forms
-        .into_iter()
-        .flat_map(|members| {
-            let weight = each / count_as_float(members.len());
-            members
-                .into_iter()
-                .map(move |(shape, undivided)| (shape, undivided, weight))
+/// The forms with their prior probabilities, which sum to 1 if `silent` is that of no messages: Ernest's law, and the same where one
+/// host coordinates, as likely as each other.
+pub(super) fn shapes(silent: f64) -> impl Iterator<Item = (CountShape, f64)> {
+    let each = (1.0 - silent) / count_as_float(PARTS.len());
+    let parts = iter::once((0.0, silent)).chain(PARTS.map(|part| (part, each)));
+    parts.flat_map(|(part, weight)| {
+        KINDS.map(|(among, messages)| {
+            let shape = CountShape {
+                among,
+                messages,
+                part,
+            };
+            (shape, weight / 4.0)
         })
-        .collect()
-}
-
-fn powers() -> Vec<(CountShape, Undivided)> {
-    let power = |exponent| OF_DATA.map(|of_data| CountShape::Power { exponent, of_data });
-    let shapes = EXPONENTS.into_iter().flat_map(power);
-    shapes.map(|shape| (shape, Undivided::Fixed)).collect()
+    })
 }
 
 #[cfg(test)]
@@ -139,50 +127,28 @@ mod tests {
             heaviest: 0.5,
             ..even(4, 1.0)
         };
-        for (shape, load, base, expected) in [
-            (CountShape::Divided { among: All }, even(8, 0.5), 2, 0.125),
-            (CountShape::Divided { among: All }, uneven, 2, 1.0),
-            (
-                CountShape::Divided { among: AllButOne },
-                even(8, 1.0),
-                2,
-                1.0 / 7.0,
-            ),
+        use Messages::{Each, Tree};
+        for (among, messages, part, load, base, expected) in [
+            (All, Each, 0.0, even(8, 0.5), 2, 0.125),
+            (All, Tree, 0.0, uneven, 2, 1.0),
+            (AllButOne, Each, 0.0, even(8, 1.0), 2, 1.0 / 7.0),
             // One host coordinates itself.
+            (AllButOne, Each, 0.0, even(2, 1.0), 1, 1.0),
             (
-                CountShape::Divided { among: AllButOne },
-                even(2, 1.0),
-                1,
-                1.0,
-            ),
-            (
-                CountShape::Tree {
-                    among: All,
-                    part: 0.4,
-                },
+                All,
+                Tree,
+                0.4,
                 even(8, 1.0),
                 2,
-                0.6 * 0.25 + 0.4 * (1.0 + 4f64.ln()),
+                0.15 + 0.4 * (1.0 + 4f64.ln()),
             ),
-            (
-                CountShape::Messages {
-                    among: All,
-                    part: 0.4,
-                },
-                even(8, 0.5),
-                2,
-                0.6 * 0.125 + 0.4 * 4.0,
-            ),
-            (
-                CountShape::Power {
-                    exponent: 0.5,
-                    of_data: 1.0,
-                },
-                even(8, 0.5),
-                2,
-                0.25,
-            ),
+            (All, Each, 0.4, even(8, 0.5), 2, 0.6 * 0.125 + 0.4 * 4.0),
         ] {
+            let shape = CountShape {
+                among,
+                messages,
+                part,
+            };
             let value = shape.at(load, base);
             assert!((value - expected).abs() < 1e-12, "{shape:?}: {value}");
         }
@@ -193,11 +159,11 @@ mod tests {
 
     #[test]
     fn every_shape_is_one_on_its_base_and_the_prior_probabilities_sum_to_one() {
-        let laws = laws();
-        let total: f64 = laws.iter().map(|(_, _, weight)| weight).sum();
+        let shapes: Vec<(CountShape, f64)> = shapes(0.3).collect();
+        let total: f64 = shapes.iter().map(|(_, weight)| weight).sum();
         assert!((total - 1.0).abs() < 1e-12);
         for base in [1, 2, 6] {
-            for (shape, _, _) in &laws {
+            for (shape, _) in &shapes {
                 let value = shape.at(Load::even(base, 1.0), base);
                 assert!((value - 1.0).abs() < 1e-12, "{shape:?}: {value}");
             }

@@ -18,7 +18,7 @@ use std::slice;
 
 pub use elsewhere::{Elsewhere, Measured, elsewhere, one_count, peak_bytes};
 pub use layout::DataLayout;
-pub use weighed::{FEWEST_COUNTS, ScaleOutLaws};
+pub use weighed::{COUNT_PRIOR, CountPrior, FEWEST_COUNTS, ScaleOutLaws};
 
 use super::posterior::Observation;
 use super::runs::Runs;
