@@ -32,7 +32,7 @@ pub(super) const QUANTILE_TOLERANCE: f64 = 1e-10;
 
 /// Sorted by centre, with indistinguishable neighbours merged, keeping mean and variance.
 pub(in crate::forecast) fn merged(mut components: Vec<Component>) -> Vec<Component> {
-    components.sort_unstable_by(|a, b| a.center.total_cmp(&b.center));
+    components.sort_by(|a, b| a.center.total_cmp(&b.center));
     let Some(&start) = components.first() else {
         return components;
     };

@@ -103,7 +103,7 @@ impl Spread {
 /// the incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4).
 pub(super) fn student_tail(t: f64, degrees_of_freedom: f64) -> f64 {
     // Of the angle whose tangent is t over the root of the degrees of freedom.
-    let hypotenuse = (degrees_of_freedom + t * t).sqrt();
+    let hypotenuse = t.hypot(degrees_of_freedom.sqrt());
     let (sine, cosine) = (t / hypotenuse, degrees_of_freedom.sqrt() / hypotenuse);
     let is_odd = degrees_of_freedom % 2.0 == 1.0;
     let mut term = if is_odd { cosine } else { 1.0 };
