@@ -7,7 +7,7 @@ use super::document::DocumentLine;
 use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity, grouped};
-use super::{InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport, Report};
 use crate::forecast::{Estimate, Law};
 use crate::grammar::first_of;
 use crate::instance::Price;
@@ -139,15 +139,16 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
         .max_by(f64::total_cmp)
 }
 
-/// Prices, assumptions, cautions of all these jobs.
-pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
+/// Prices, assumptions, cautions of all jobs.
+pub(super) fn cautions(report: &Report) -> Vec<DocumentLine> {
     const PATHS_SHOWN: usize = 3;
     let mut cautions: Vec<DocumentLine> = Vec::new();
     let mut add = |label, text: String, is_brief| {
         cautions.push(DocumentLine::new(label, Prose::sentence(text)).brief_where(is_brief));
     };
-    for job in jobs {
-        let lead = words::only_where(jobs.len() > 1, || format!("{}: ", job.name));
+    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    for job in &jobs {
+        let lead = words::only_where(report.is_of_several_jobs(), || format!("{}: ", job.name));
         for forecast in &job.forecasts {
             let whole = forecast.price.iter();
             let whole = whole.map(|price| (forecast.instance.to_string(), price));
@@ -180,7 +181,7 @@ pub(super) fn cautions(jobs: &[&JobReport]) -> Vec<DocumentLine> {
         true => "; ~ marks a cost that rests on an estimated price",
         false => "",
     };
-    if let Some(words) = interval_words(jobs) {
+    if let Some(words) = interval_words(&jobs) {
         add(Label::INTERVAL, format!("{words}{mark}"), true);
     }
     // The same caution often holds for many runs or jobs.

@@ -2,7 +2,7 @@
 
 use super::document::Table;
 use super::document::Title::{Numbers, Words};
-use super::{InstanceForecast, JobReport, words};
+use super::{InstanceForecast, JobReport, Report, words};
 use crate::forecast::Estimate;
 use crate::metric::{LineKind, Metric};
 use crate::spec::{Bound, Level};
@@ -151,7 +151,7 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
 }
 
 /// The budgets, line by line; of each job what fails the check first.
-pub(super) fn table(jobs: &[&JobReport]) -> Option<Table> {
+pub(super) fn table(report: &Report) -> Option<Table> {
     let columns = [
         Words("Line"),
         Numbers("Limit"),
@@ -159,7 +159,7 @@ pub(super) fn table(jobs: &[&JobReport]) -> Option<Table> {
         Numbers("Chance"),
         Words("Outcome"),
     ];
-    Table::of_jobs(jobs, columns, budget_rows)
+    Table::of_jobs(report, columns, budget_rows)
 }
 
 /// Line, limit, forecast, chance, outcome.

@@ -1,11 +1,11 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
-use super::JobReport;
 use super::document::Table;
 use super::document::Title::{Numbers, Words};
 use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity, grouped};
+use super::{JobReport, Report};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::units::{Percent, Seconds, Usd};
@@ -14,7 +14,7 @@ use crate::units::{Percent, Seconds, Usd};
 const STARTS_SHOWN: usize = 3;
 
 /// The canary runs, in the order of the plan; those of one size in one line.
-pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
+pub(super) fn canary_runs(report: &Report) -> Option<Table> {
     let columns = [
         Numbers("Runs"),
         Words("Instance"),
@@ -31,7 +31,7 @@ pub(super) fn canary_runs(jobs: &[&JobReport]) -> Option<Table> {
         Numbers("Saved"),
         Words("Outcome"),
     ];
-    Table::of_jobs(jobs, columns, |job| {
+    Table::of_jobs(report, columns, |job| {
         let lines = by_size(&job.measurements);
         // A column of ones says nothing.
         let are_several = lines.len() < job.measurements.len();

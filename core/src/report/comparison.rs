@@ -12,7 +12,7 @@ use super::many_jobs;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport, Report};
 use crate::instance::{Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::units::Bytes;
@@ -128,9 +128,10 @@ pub(super) struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Jobs that fail the check come first. Of each job the judged configuration leads, since its row alone decides;
     /// then come the alternatives, worst first, then those not measured.
-    pub(super) fn of(jobs: &[&'a JobReport]) -> Self {
+    pub(super) fn of(report: &'a Report) -> Self {
         let mut rows = Vec::new();
-        for job in worst_first(jobs) {
+        let jobs: Vec<&JobReport> = report.jobs.iter().collect();
+        for job in worst_first(&jobs) {
             let of_job = job.forecasts.iter().enumerate();
             let mut of_job: Vec<_> = of_job
                 .map(|(index, forecast)| ComparisonRow {
@@ -148,7 +149,7 @@ impl<'a> Comparison<'a> {
         Self {
             columns: columns(&rows),
             rows,
-            has_several_jobs: jobs.len() > 1,
+            has_several_jobs: report.is_of_several_jobs(),
         }
     }
 

@@ -28,8 +28,7 @@ const JOBS_DRAWN: usize = 12;
 
 /// The report on a page that has room for all plots.
 pub(super) fn for_page(report: &Report) -> Document {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    of_comparison(report, &Comparison::of(&jobs).narrow())
+    of_comparison(report, &Comparison::of(report).narrow())
 }
 
 /// The report in a comment.
@@ -41,13 +40,12 @@ pub(super) fn document(report: &Report) -> Document {
 
 /// The same for a terminal.
 pub(super) fn for_terminal(report: &Report, depth: ReportDepth) -> Document {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let comparison = Comparison::of(&jobs);
+    let comparison = Comparison::of(report);
     let mut document = of_comparison(report, &comparison);
     // The headline says as much as a row without a figure.
     document.table = document.table.filter(|_| comparison.says_more());
     match depth {
-        ReportDepth::Brief if !jobs.is_empty() => in_brief(document),
+        ReportDepth::Brief if !report.jobs.is_empty() => in_brief(document),
         ReportDepth::Brief | ReportDepth::Whole => document,
     }
 }
@@ -72,23 +70,26 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
         folds.extend(Fold::of(FoldKind::Remarks, remarks));
     }
     folds.extend(what_to_do::agreement(report));
-    let drifts = sorted.iter().filter_map(|job| drift_fold(job, &jobs));
+    let drifts = sorted.iter().filter_map(|job| drift_fold(report, job));
     folds.extend(drifts.take(JOBS_DRAWN));
     let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
-    let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(&jobs));
+    let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(report));
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
-        Fold::of(FoldKind::Compared, plots(&sorted, figures::compared)),
-        law_fold(&jobs, &sorted, comparison),
-        Fold::of(FoldKind::Change, changes(&sorted)),
-        of_table(FoldKind::Budget, budget_lines::table(&jobs)),
-        caution_fold(&jobs, [further, folded].concat()),
+        Fold::of(
+            FoldKind::Compared,
+            plots(report, &sorted, figures::compared),
+        ),
+        law_fold(report, &sorted, comparison),
+        Fold::of(FoldKind::Change, changes(report, &sorted)),
+        of_table(FoldKind::Budget, budget_lines::table(report)),
+        caution_fold(report, [further, folded].concat()),
     ];
     folds.extend(others.into_iter().flatten());
     Document {
         opening: opening(report.subject.as_deref()),
         headlines: headlines(report, &sorted),
-        warnings: warnings(&sorted),
+        warnings: warnings(report, &sorted),
         table,
         blocks: all_failures(report),
         remarks: [policy, beside, remarks].concat(),
@@ -105,14 +106,14 @@ fn rows_fold(rows: Table) -> Option<Fold> {
 }
 
 /// Plots of each of these jobs, under its name where there are several.
-fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
+fn plots(report: &Report, jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
     let drawn = jobs.iter().map(|job| (job, of(job)));
     let drawn: Vec<_> = drawn.filter(|(_, plots)| !plots.is_empty()).collect();
     let further = words::beyond(drawn.len(), JOBS_DRAWN);
     let mut blocks = Vec::new();
     for (place, (job, plots)) in drawn.into_iter().take(JOBS_DRAWN).enumerate() {
         for mut plot in plots {
-            if let Some(name) = name_among(job, jobs) {
+            if let Some(name) = name_of(report, job) {
                 plot.caption = Prose::fill("{}: {}", [name, plot.caption]);
             }
             plot.is_in_comment &= place < CHARTS_SHOWN;
@@ -128,10 +129,10 @@ fn plots(jobs: &[&JobReport], of: fn(&JobReport) -> Vec<Plot>) -> Vec<Block> {
 }
 
 /// For each of these jobs the change against its base, with the causes.
-fn changes(jobs: &[&JobReport]) -> Vec<Block> {
+fn changes(report: &Report, jobs: &[&JobReport]) -> Vec<Block> {
     let of_job = |job: &&JobReport| {
         let said = change::said(job).map(|(_, text)| {
-            Block::Lines(vec![DocumentLine::more(text).about(name_among(job, jobs))])
+            Block::Lines(vec![DocumentLine::more(text).about(name_of(report, job))])
         });
         let table = change::table(job).map(Block::Table);
         said.into_iter().chain(table)
@@ -235,9 +236,9 @@ fn job_headlines(report: &Report, job: &JobReport) -> Vec<Headline> {
     headlines
 }
 
-fn warnings(jobs: &[&JobReport]) -> Vec<Prose> {
+fn warnings(report: &Report, jobs: &[&JobReport]) -> Vec<Prose> {
     let of_job = |job: &&JobReport| {
-        let name = name_among(job, jobs);
+        let name = name_of(report, job);
         let said = job.warnings.iter().map(move |warning| match &name {
             Some(name) => Prose::fill("{}: {}", [name.clone(), Prose::sentence(warning)]),
             None => Prose::sentence(words::capitalized(warning)),
@@ -271,10 +272,10 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<DocumentLine> {
             let is_brief = match label {
                 Label::ADVICE => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
                 // The headline of any other says it.
-                Label::REMEDY => job.verdict == Verdict::Unknown,
+                Label::REMEDY => job.verdict == Verdict::Unknown || job.has_drifted(),
                 label => label.is_brief(),
             };
-            let line = DocumentLine::new(label, text).about(name_among(job, jobs));
+            let line = DocumentLine::new(label, text).about(name_of(report, job));
             line.brief_where(is_brief)
         });
         remarks.collect::<Vec<_>>()
@@ -282,9 +283,9 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<DocumentLine> {
     jobs.iter().flat_map(of_job).collect()
 }
 
-/// The name of one of these jobs, where there are several.
-fn name_among(job: &JobReport, jobs: &[&JobReport]) -> Option<Prose> {
-    (jobs.len() > 1).then(|| Prose::name(&job.name))
+/// The name of a job, where there are several.
+fn name_of(report: &Report, job: &JobReport) -> Option<Prose> {
+    (report.is_of_several_jobs()).then(|| Prose::name(&job.name))
 }
 
 fn job_remarks(report: &Report, job: &JobReport) -> Vec<(Label, Prose)> {
@@ -306,38 +307,37 @@ fn job_remarks(report: &Report, job: &JobReport) -> Vec<(Label, Prose)> {
 }
 
 /// What a drift is made of, and every check since the baseline.
-fn drift_fold(job: &JobReport, jobs: &[&JobReport]) -> Option<Fold> {
+fn drift_fold(report: &Report, job: &JobReport) -> Option<Fold> {
     let drift = job.drift.as_ref()?;
     let causes = drift::causes(drift).map(Block::Table);
     let chart = over_time::checks(drift).map(|plot| Block::Plot(Box::new(plot)));
     // Not in the title, where no code can be set.
-    let name = name_among(job, jobs).filter(|_| causes.is_some() || chart.is_some());
+    let name = name_of(report, job).filter(|_| causes.is_some() || chart.is_some());
     let name = name.map(|name| Block::List(vec![DocumentLine::more(name)]));
     Fold::of(FoldKind::Drift, [name, chart, causes].into_iter().flatten())
 }
 
-fn law_fold(
-    jobs: &[&JobReport],
-    sorted: &[&JobReport],
-    comparison: &Comparison<'_>,
-) -> Option<Fold> {
+fn law_fold(report: &Report, sorted: &[&JobReport], comparison: &Comparison<'_>) -> Option<Fold> {
     let mut lines = Vec::new();
-    for job in jobs {
+    for job in &report.jobs {
         for (instances, explanation) in background::explanations(job, &comparison.columns) {
             let several = job.forecasts.len() > 1;
             let instances = instances.into_iter().filter(|_| several).map(Prose::name);
-            let names = name_among(job, jobs).into_iter().chain(instances);
+            let names = name_of(report, job).into_iter().chain(instances);
             let text = Prose::paragraph(explanation);
             lines.push(DocumentLine::new(Label::LAW, text).about(names));
         }
     }
     let lines = Block::list(lines).into_iter();
-    Fold::of(FoldKind::Law, lines.chain(plots(sorted, figures::laws)))
+    Fold::of(
+        FoldKind::Law,
+        lines.chain(plots(report, sorted, figures::laws)),
+    )
 }
 
-fn caution_fold(jobs: &[&JobReport], mut lines: Vec<DocumentLine>) -> Option<Fold> {
-    let whole = jobs.iter().filter_map(|job| what_to_do::whole_reason(job));
+fn caution_fold(report: &Report, mut lines: Vec<DocumentLine>) -> Option<Fold> {
+    let whole = report.jobs.iter().filter_map(what_to_do::whole_reason);
     lines.extend(whole.map(|text| DocumentLine::new(Label::NOTE, text).brief_where(true)));
-    lines.extend(background::cautions(jobs));
+    lines.extend(background::cautions(report));
     Fold::of(FoldKind::Cautions, Block::list(lines))
 }

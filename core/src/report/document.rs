@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
-use super::JobReport;
 use super::label::{Label, Lead};
 use super::mark::Mark;
 use super::plot::Plot;
 use super::text::{Prose, Verbatim};
 use super::words::only_where;
+use super::{JobReport, Report};
 
 /// How much of a report is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -266,12 +266,12 @@ impl Table {
 
     /// The rows of each job, under its name where there are several.
     pub(super) fn of_jobs<const COUNT: usize>(
-        jobs: &[&JobReport],
+        report: &Report,
         titles: [Title<'_>; COUNT],
         rows: impl Fn(&JobReport) -> Vec<[String; COUNT]>,
     ) -> Option<Self> {
-        let rows = jobs.iter().flat_map(|job| {
-            let name = only_where(jobs.len() > 1, || job.name.clone());
+        let rows = report.jobs.iter().flat_map(|job| {
+            let name = only_where(report.is_of_several_jobs(), || job.name.clone());
             let rows = rows(job).into_iter();
             rows.map(move |row| [&[name.clone()][..], &row].concat())
         });

@@ -119,6 +119,16 @@ pub struct Report {
     pub failures: Vec<Failure>,
 }
 
+impl Report {
+    /// Whether it says something of several jobs, with one that could not be checked: each thing that is said then names its job.
+    fn is_of_several_jobs(&self) -> bool {
+        let failed = self.failures.iter().filter_map(|it| it.job.as_ref());
+        let mut names = self.jobs.iter().map(|job| &job.name).chain(failed);
+        let first = names.next();
+        names.any(|name| Some(name) != first)
+    }
+}
+
 /// Why a job, or the whole run, could not be checked. May hold text of the pull request.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -31,8 +31,8 @@ pub(super) fn lines(
 ) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
     let of_spec = report.policy.iter().map(|policy| (None, &policy.notes));
     let of_jobs = jobs.iter().map(|job| {
-        let name = Prose::name(&job.name);
-        (Some(name).filter(|_| jobs.len() > 1), &job.policy.notes)
+        let name = report.is_of_several_jobs().then(|| Prose::name(&job.name));
+        (name, &job.policy.notes)
     });
     let (mut lines, mut further) = (Vec::new(), Vec::new());
     let mut room = DIFFERENCES_SHOWN;

@@ -22,6 +22,9 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
         Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
+        _ if job.has_drifted() => Prose::sentence(
+            "Correct the cause, or accept the new level (`canary-gate drift --accept`, in the action `accept: true`), or allow more by `drift.max`.",
+        ),
         Verdict::AtRisk => Prose::sentence(match report.exit_code {
             0 => "Nothing has to be done: `strict` is off, so a risk does not fail the check.",
             exit::AT_RISK => {
@@ -29,9 +32,6 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
             }
             _ => return None,
         }),
-        _ if job.has_drifted() => Prose::sentence(
-            "Correct the cause, or accept the new level (`canary-gate drift --accept`, in the action `accept: true`), or allow more by `drift.max`.",
-        ),
         _ => return None,
     })
 }

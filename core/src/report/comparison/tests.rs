@@ -1,18 +1,13 @@
 use super::super::samples;
 use super::*;
 use crate::metric::Metric;
-use crate::report::Report;
-
-fn jobs(report: &Report) -> Vec<&JobReport> {
-    report.jobs.iter().collect()
-}
 
 #[test]
 fn a_job_that_fails_the_check_leads_and_what_was_not_measured_ends() {
     let mut report = samples::of("two_jobs");
     report.jobs[1].forecasts[2].verdict = Verdict::Exceeded;
     report.jobs[1].forecasts.swap(1, 3);
-    let comparison = Comparison::of(&jobs(&report));
+    let comparison = Comparison::of(&report);
     let rows = comparison.rows.iter();
     let rows: Vec<String> = rows
         .map(|row| format!("{} {}", row.job.name, row.forecast.instance))
@@ -46,12 +41,12 @@ fn a_column_appears_only_where_it_says_something() {
         let titles: Vec<String> = columns.map(|column| column.title().into_owned()).collect();
         titles.join(" ")
     };
-    let of = |report: &Report| titles(Comparison::of(&jobs(report)));
+    let of = |report: &Report| titles(Comparison::of(report));
     assert_eq!(of(&samples::of("failed")), "Time");
     let churn = samples::of("over-budget");
     assert_eq!(of(&churn), "Time Cost Memory CPU");
     // In a comment what the judged row is over comes first, and CPU has no line.
-    let narrow = Comparison::of(&jobs(&churn)).narrow();
+    let narrow = Comparison::of(&churn).narrow();
     assert_eq!(titles(narrow), "Cost Time Memory");
     let mut gpu = samples::of("gpu");
     let plain = "Time Cost Memory CPU GPU GPU mem";
