@@ -124,7 +124,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
         affected_by: &[],
         alternatives: Vec::new(),
         measurements: &measurements,
-        max_runtime: Some(job.canary.max_runtime),
+        job: Some(job),
         worst_case: None,
         offer_of: &|instance| project.offer(instance),
         layout: DataLayout::of(job, None),

@@ -129,7 +129,7 @@ fn offline_report(
             .map(|instance| (*instance, not_measured(instance)))
             .collect(),
         measurements,
-        max_runtime: known.map(|job| job.canary.max_runtime),
+        job: known,
         worst_case: None,
         offer_of,
         layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),

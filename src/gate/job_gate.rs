@@ -125,7 +125,7 @@ impl<'a> JobGate<'a> {
             affected_by: &affected.by,
             alternatives: plan.outcomes(),
             measurements: &measured.measurements,
-            max_runtime: Some(job.canary.max_runtime),
+            job: Some(job),
             worst_case: plan.total_worst_case(),
             offer_of: &full_run_offer,
             layout: DataLayout::of(job, listing.knows_bytes.then_some(dataset)),

@@ -310,6 +310,7 @@ fn local() -> (Project, Option<FakeAws>) {
 
 files!(local; ""
     adaptive,
+    advice,
     bad_data,
     bad_scripts,
     base,

@@ -59,6 +59,7 @@ fn row(name: &str, constants: &str, fits: &[&Fit]) -> String {
 
 /// Ends with an error where the file cannot be read.
 pub(crate) fn each_family_by_what_the_others_teach(file: &str) {
+    #[expect(clippy::disallowed_methods, reason = "a bench reads its file")]
     let table = std::fs::read_to_string(file).expect("the file can be read");
     let mut text = format!(
         "{:<22} {:<9} {:>6} {:>6} {:>6} {:>6} {:>7} {:>6} {:>6} {:>6}\n",

@@ -4,8 +4,8 @@ use crate::assess::base_result::BaseResult;
 use crate::forecast::scale_out::DataLayout;
 use crate::instance::{InstanceConfiguration, InstanceType, OfferOf, Price};
 use crate::measurement::Measurement;
-use crate::spec::Budget;
-use crate::units::{Seconds, Usd};
+use crate::spec::{Budget, Job};
+use crate::units::Usd;
 
 /// The inputs of a job's report.
 #[derive(Clone)]
@@ -18,8 +18,8 @@ pub struct JobInput<'a> {
     pub alternatives: Vec<(&'a InstanceConfiguration, Option<String>)>,
     /// The runs on `instance` and on the alternatives.
     pub measurements: &'a [Measurement],
-    /// `canary.max_runtime`, where it is known.
-    pub max_runtime: Option<Seconds>,
+    /// As the spec has it; absent of measurements without one.
+    pub job: Option<&'a Job>,
     /// The worst-case cost of the plan.
     pub worst_case: Option<Usd>,
     pub offer_of: OfferOf<'a>,

@@ -93,7 +93,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if main.lines.iter().any(is_of_cached_memory) {
         notes.push(CACHED.to_owned());
     }
-    notes.extend(advice::all(&main.here));
+    notes.extend(advice::all(&main.here, input));
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
@@ -293,7 +293,7 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
             // What ended on the job's own machines says more than what ended on fewer.
             let mut runs = main.measurements.clone();
             runs.sort_by_key(|run| run.is_on(input.instance));
-            unfinished::cause(&runs, input.max_runtime)
+            unfinished::cause(&runs, input.job.map(|job| job.canary.max_runtime))
         })
         .flatten();
     let mut reason = unfinished.unwrap_or_else(|| {

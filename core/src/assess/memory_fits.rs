@@ -106,7 +106,7 @@ fn of_each(of: MemoryOf) -> &'static str {
 }
 
 /// Every instance of the built-in table that the spec allows.
-fn listed<'a>(input: &'a JobInput<'_>) -> impl Iterator<Item = Candidate> + 'a {
+pub(super) fn listed<'a>(input: &'a JobInput<'_>) -> impl Iterator<Item = Candidate> + 'a {
     tables::listed_types()
         .filter_map(|name| name.parse::<InstanceType>().ok())
         .filter(|kind| (input.is_allowed)(kind))

@@ -40,9 +40,14 @@ impl InstanceType {
         self.0 == "local"
     }
 
+    /// `m5` of `ml.m5.2xlarge`; empty for `local`.
+    pub fn family(&self) -> &str {
+        self.0.split('.').nth(1).unwrap_or_default()
+    }
+
     /// Graviton and Grace say so with a `g` behind the generation: `m6g`, `c7gn`, `g5g`, `p6e-gb200`, and not `g5`, `g4dn`.
     pub fn is_arm(&self) -> bool {
-        let family = self.0.split('.').nth(1).unwrap_or_default();
+        let family = self.family();
         family
             .find(|c: char| c.is_ascii_digit())
             .is_some_and(|digit| family[digit..].contains('g'))

@@ -131,7 +131,7 @@ fn judged_again(
             .map(|instance| (instance, not_measured(instance)))
             .collect(),
         measurements,
-        max_runtime: Some(job.canary.max_runtime),
+        job: Some(job),
         worst_case: part.spend.worst_case_usd,
         offer_of: &|instance| project.offer_to(job, instance),
         layout: DataLayout::of(job, None),

@@ -1,7 +1,6 @@
 //! FastFile or a file system in place of copying the data before training.
 
-use super::cost;
-use crate::forecast::scale_out::Measured;
+use super::{JobInput, Measured, cost};
 use crate::metric::Metric;
 use crate::plan::StartUpMode;
 use crate::units::Seconds;
@@ -12,7 +11,7 @@ const LONG: Seconds = Seconds(60.0);
 const MUCH: f64 = 0.05;
 
 /// The download is billed, and only input mode File has one.
-pub(super) fn advice(measured: &Measured) -> Option<String> {
+pub(super) fn advice(measured: &Measured, _: &JobInput<'_>) -> Option<String> {
     let download = Seconds(measured.forecast.phases.download.as_ref()?.median());
     let full_run = measured.forecast[Metric::Time].as_ref().ok()?.median();
     let is_worth_it = download > LONG && download.0 > MUCH * full_run;

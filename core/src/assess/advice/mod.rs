@@ -1,24 +1,42 @@
-//! **Advice** on what would make canaries and the full run shorter. Each has its evidence and a figure of what it would bring, and is
-//! silent without them. A new one is a file and a line of `ALL`.
+//! **Advice** on what would make canaries and the full run shorter or cheaper. Each has its evidence and a figure of what it would bring,
+//! and is silent without them. A new one is a file and a line of `ALL`.
 
+mod cpu_bound;
 mod gpu_starved;
 mod image;
 mod input_mode;
 mod installs;
+mod unused_memory;
 
+use crate::assess::input::JobInput;
+use crate::assess::memory_fits;
 use crate::forecast::scale_out::Measured;
+use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::metric::Metric;
+use crate::plan::with_count;
 use crate::units::Seconds;
+use crate::verdict::Candidate;
 
-const ALL: [fn(&Measured) -> Option<String>; 4] = [
+const ALL: [fn(&Measured, &JobInput<'_>) -> Option<String>; 6] = [
     input_mode::advice,
     image::advice,
     installs::advice,
     gpu_starved::advice,
+    cpu_bound::advice,
+    unused_memory::advice,
 ];
 
-/// As sentences.
-pub fn all(measured: &Measured) -> Vec<String> {
-    (ALL.iter()).filter_map(|advice| advice(measured)).collect()
+/// Percent of the processors. Where they are busier, nothing else could be waited for.
+const BUSY: f64 = 85.0;
+
+/// As sentences, of the job's own machines.
+pub fn all(measured: &Measured, input: &JobInput<'_>) -> Vec<String> {
+    let said = ALL.iter().filter_map(|advice| advice(measured, input));
+    said.collect()
+}
+
+fn median(measured: &Measured, metric: Metric) -> Option<f64> {
+    Some(measured.forecast[metric].as_ref().ok()?.median())
 }
 
 /// ` (0.12 USD)`; nothing without a price.
@@ -27,12 +45,50 @@ fn cost(measured: &Measured, time: Seconds) -> String {
     cost.map_or(String::new(), |cost| format!(" ({cost})"))
 }
 
+/// A machine of the job, and the other types of its generation that the spec allows and that have the same GPUs. `None` locally,
+/// of groups, and of accelerators whose load nobody measures.
+fn others<'a>(
+    measured: &Measured,
+    input: &'a JobInput<'_>,
+) -> Option<(Candidate, impl Iterator<Item = Candidate> + 'a)> {
+    let kind = measured.instance().single_type()?;
+    let is_own = |one: &Candidate| one.kind == *kind && !kind.family().starts_with("trn");
+    let own = memory_fits::listed(input).find(is_own)?;
+    // `m5`, `c5` and `r5` differ in their memory above all.
+    let line = |kind: &InstanceType| kind.family().trim_start_matches(['m', 'c', 'r']).to_owned();
+    let what = move |one: &Candidate| (line(&one.kind), one.capacity.gpus, one.capacity.gpu_memory);
+    let same = what(&own);
+    let others = memory_fits::listed(input).filter(move |other| what(other) == same);
+    Some((own, others))
+}
+
+/// As many machines of another type, and the price of one: ``, at 0.82 USD/h in place of 0.41 USD/h: `alternatives: [ml.c5.4xlarge]` ``.
+/// `None` without a spec, and where it compares them already.
+fn in_place(own: &Candidate, input: &JobInput<'_>, other: &Candidate) -> Option<String> {
+    let mut compared = input.job?.alternatives.iter();
+    if compared.any(|it| it.single_type() == Some(&other.kind)) {
+        return None;
+    }
+    let one = InstanceConfiguration::one(other.kind.clone());
+    let there = with_count(&one, input.instance.total_count());
+    let price = |of: &Candidate| {
+        let price = of.price.as_ref()?;
+        let mark = if price.is_estimate() { "~" } else { "" };
+        Some(format!("{mark}{}", price.usd_per_hour))
+    };
+    let prices = price(other).zip(price(own));
+    let prices = prices.map(|(there, here)| format!(", at {there} in place of {here}"));
+    let prices = prices.unwrap_or_default();
+    Some(format!("{prices}: `alternatives: [{there}]`"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forecast::scale_out::DataLayout;
     use crate::forecast::{Forecast, Predictive, Unknown};
-    use crate::instance::{InstanceConfiguration, Offer};
-    use crate::metric::Metric;
+    use crate::instance::Offer;
+    use crate::spec::Budget;
 
     fn said(
         full_run: f64,
@@ -47,11 +103,28 @@ mod tests {
         forecast.phases.download = Some(about(download));
         forecast.cold_offset = cold_offset.map(Seconds);
         forecast.installs = installs.map(Seconds);
-        all(&Measured {
+        let measured = Measured {
             forecast,
             offer: Offer::unknown(&instance),
             measurements: Vec::new(),
-        })
+        };
+        let input = JobInput {
+            name: "taxi",
+            instance: &instance,
+            budget: &Budget::unwritten(),
+            affected_by: &[],
+            alternatives: Vec::new(),
+            measurements: &[],
+            job: None,
+            worst_case: None,
+            offer_of: &Offer::unknown,
+            layout: DataLayout::default(),
+            base: None,
+            is_allowed: &|_| true,
+            lacks_probe: None,
+            notes: Vec::new(),
+        };
+        all(&measured, &input)
     }
 
     #[test]

@@ -59,6 +59,16 @@ impl Training {
         PrintedMetric::new(name, pattern).ok()
     }
 
+    /// How many processes of the job start on a machine: those of the launcher, by its GPUs, and on each of several the parameter
+    /// server of AWS's TensorFlow image (`sagemaker_tensorflow_container/training.py`).
+    pub fn processes(&self, gpus: u32, machines: u32) -> u32 {
+        let launched = (self.distribution.as_ref()).map_or(1, |it| it.processes(gpus));
+        let mut all = self.hyperparameters.iter();
+        let is_asked =
+            all.any(|(name, on)| name == "sagemaker_parameter_server_enabled" && on == "true");
+        launched + u32::from(is_asked && machines > 1)
+    }
+
     /// The script that is started, where the spec names one.
     pub fn script(&self) -> Option<&String> {
         let of_command = self.local.script().map(|at| &self.local.command[at]);

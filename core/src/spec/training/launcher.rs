@@ -68,6 +68,15 @@ impl ScriptLauncher {
         GROUPS,
     ];
 
+    /// How many processes of the script it starts on a machine with so many GPUs.
+    pub fn processes(&self, gpus: u32) -> u32 {
+        match &self.kind {
+            LauncherKind::Smdistributed => SMDDP_GPUS,
+            LauncherKind::Mpi(mpi) => mpi.processes_per_host.unwrap_or(gpus.max(1)),
+            LauncherKind::Torchrun => gpus.max(1),
+        }
+    }
+
     /// Its key in the spec, and its program.
     fn names(&self) -> [&'static str; 2] {
         match self.kind {
