@@ -6,8 +6,8 @@
 //! one head, no write of the older takes the newer's word away. A creation whose answer is lost is sent again: what is doubled is
 //! written to alike.
 //!
-//! One gap stays: an older run that has looked can still write last, and its check stands beside the newer's; of statuses, which have
-//! one place, in front of it. A workflow's concurrency group closes it.
+//! One gap stays: an older run that has looked can still write last. Its check stands beside the newer's, and its verdict in those of
+//! still earlier runs; of statuses, which have one place, in front of it. A workflow's concurrency group closes it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -71,6 +71,8 @@ struct Bills(BTreeMap<String, Result<Usd, UnbilledCanary>>);
 impl Bills {
     fn add(&mut self, record: &Record) {
         for run in record.measurements() {
+            let is_whole = run.outcome != Outcome::Stopped;
+            let took = run.billable_seconds.filter(|_| is_whole);
             let bill = match (&record.content, &run.training_job) {
                 // Another run paid for a training job that was taken over; the record says the bill only where no account may have it.
                 (Content::Canary { is_adopted, .. }, _) if *is_adopted => match record.at_most() {
@@ -82,10 +84,7 @@ impl Bills {
                     job: run.job.clone(),
                     instance: run.instance.clone(),
                     at_most: record.at_most(),
-                    time: (run
-                        .billable_seconds
-                        .filter(|_| run.outcome != Outcome::Stopped))
-                    .map(|time| time + run.idle_seconds.unwrap_or_default()),
+                    time: took.map(|time| time + run.idle_seconds.unwrap_or_default()),
                 }),
                 _ => Ok(bill(run)),
             };
@@ -97,8 +96,12 @@ impl Bills {
                     (Ok(known), Ok(bill)) if bill > *known => *known = bill,
                     // A later run may have found the training job, and its bill.
                     (known @ Err(_), Ok(bill)) => *known = Ok(bill),
-                    // The record of a forecast holds the canary as well, but not its worst case.
-                    (Err(known), Err(canary)) => known.at_most = canary.at_most.or(known.at_most),
+                    // The record of a forecast holds the canary as well, with its kept machine, but not its worst case.
+                    (Err(known), Err(canary)) => {
+                        known.at_most = canary.at_most.or(known.at_most);
+                        let times = known.time.into_iter().chain(canary.time);
+                        known.time = times.reduce(|one, other| Seconds(one.0.max(other.0)));
+                    }
                     (Ok(_), _) => {}
                 },
             }

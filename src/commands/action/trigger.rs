@@ -164,7 +164,7 @@ impl Trigger {
                         "this pull request deletes the spec {place}, which {} has",
                         base.branch
                     ))
-                    .help("restore it; one of several specs goes with its folder, in a pull request that changes nothing else; to end the use of the gate, remove its step from the workflow too");
+                    .help("restore it; one of several specs goes with its folder, in a pull request that changes nothing but folders of specs that come or go; to end the use of the gate, remove its step from the workflow too");
                 }
             }
         }

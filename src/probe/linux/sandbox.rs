@@ -55,15 +55,13 @@ impl MountNamespace {
         for (index, folder) in folders.iter().enumerate() {
             self.enter()?;
             let own = writes.map(|writes| writes.join(index.to_string()));
-            let failed = |error: io::Error| {
-                refused(&format!("mounting `{}` read-only", shown(folder)), error)
-            };
-            let mounts = mounts_in(folder).map_err(failed)?;
+            let what = format!("mounting `{}` read-only", shown(folder));
+            let mounts = mounts_in(folder).map_err(|error| refused(&what, error))?;
             let own = own.filter(|_| mounts.iter().all(|mount| mount == folder));
             if own.is_some_and(|own| overlay(folder, &own).is_ok()) {
                 continue;
             }
-            read_only(folder).map_err(failed)?;
+            read_only(folder).map_err(|error| refused(&what, error))?;
         }
         Ok(())
     }
@@ -79,8 +77,11 @@ impl MountNamespace {
 
 fn read_only(folder: &Path) -> io::Result<()> {
     bind(folder, folder)?;
-    let mut mounts = mounts_in(folder)?.into_iter();
-    Ok(mounts.try_for_each(|mount| remount_read_only(&mount))?)
+    let mounts = mounts_in(folder)?;
+    // A name that the list spells otherwise would stay writable.
+    let own = mounts.iter().find(|mount| *mount == folder);
+    own.ok_or_else(|| io::Error::other("its mount is not in the list of mounts"))?;
+    Ok((mounts.iter()).try_for_each(|mount| remount_read_only(mount))?)
 }
 
 /// Where something is mounted at a folder and below it: `/proc/PID/mountinfo`, `proc_pid_mountinfo(5)`.

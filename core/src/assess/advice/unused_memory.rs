@@ -10,14 +10,12 @@ use crate::units::Bytes;
 /// Whoever uses less of a machine's memory pays for memory.
 const LITTLE: f64 = 1.0 / 3.0;
 
-/// The other machine has as many vCPUs, or as many as the load has room on, and is cheaper. Growth that no canary could show fits as
-/// well.
+/// The other machine has as many vCPUs, or as many as the load has room on, and is not known to be dearer. Growth that no canary could
+/// show fits as well.
 pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String> {
     let (own, others) = others(measured, input)?;
-    let (peak, known) = (
-        peak_bytes(measured, MemoryOf::Machine)?,
-        measured.forecast.memory,
-    );
+    let peak = peak_bytes(measured, MemoryOf::Machine)?;
+    let known = measured.forecast.memory;
     let (certainty, memory) = (input.budget.certainty.0, own.capacity.memory.as_f64());
     let most = peak.quantile(certainty);
     if known.doubt.is_some() || known.at_least.is_some() || most > LITTLE * memory {
