@@ -1,5 +1,5 @@
 //! A document as a whole page: one file that needs no network and no script. A template lays it out. Every text that it is given comes
-//! in by [`inline`] or escaped; the drawings are escaped by the library that draws them.
+//! in by `inline` or escaped; the drawings are escaped by the library that draws them.
 
 mod draw;
 pub mod history_page;
