@@ -17,6 +17,11 @@ pub const UNKNOWN: u8 = 14;
 pub const INTERRUPTED: u8 = 130;
 pub const TERMINATED: u8 = 143;
 
+/// Whether a person or a signal ended the run.
+pub fn is_interruption(code: u8) -> bool {
+    matches!(code, INTERRUPTED | TERMINATED)
+}
+
 /// Which uncertain outcomes fail the check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Strictness {

@@ -32,7 +32,7 @@ pub(crate) async fn post(
     let now = Timestamp::now();
     let (mut report, template) = match found {
         Ok((report, template)) => (report.clone(), template),
-        Err(error) if [exit::INTERRUPTED, exit::TERMINATED].contains(&error.code()) => return,
+        Err(error) if exit::is_interruption(error.code()) => return,
         Err(error) => {
             let mut report =
                 whole_report::report(Vec::new(), Vec::new(), Strictness::default(), now);

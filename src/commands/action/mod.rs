@@ -9,6 +9,7 @@ mod inputs;
 mod parts;
 mod post;
 mod post_step;
+mod published;
 mod publisher;
 mod specs;
 mod step_files;
@@ -46,7 +47,8 @@ use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::written_spec;
 use inputs::{ActionCommand, Inputs, Upkeep, is_pattern};
 use post_step::Stage;
-use publisher::{PublishedSpec, Publisher};
+use published::PublishedSpec;
+use publisher::Publisher;
 use specs::Specs;
 use trigger::Trigger;
 
@@ -115,7 +117,7 @@ async fn each_spec(
         let code = one.checked.report.exit_code;
         published.push(one);
         publisher.stamp.commit = own.stamp.commit;
-        if matches!(code, exit::INTERRUPTED | exit::TERMINATED) {
+        if exit::is_interruption(code) {
             break;
         }
     }

@@ -1,0 +1,223 @@
+//! What the action found, published in every place: the summary, the comment, the check, outputs, annotations, the log.
+
+use crate::commands::run::Checked;
+use crate::console::{AppError, say};
+use crate::exit;
+use crate::gate::GateFailure;
+use crate::github::commands::Annotation;
+use crate::github::error::ForgeErrorKind;
+use crate::github::head_check::{CheckState, HeadCheck, HeadCheckKind};
+use crate::github::marker::LONGEST_TEXT;
+use crate::github::outputs::LONGEST_SUMMARY;
+use crate::github::publication::{Intent, PostText, Publication, PublicationOutcome};
+use crate::github::shown_overrun::ShownOverrun;
+use crate::report::{self, Ended, Leftovers, terminal};
+use crate::verdict::Verdict;
+
+use super::publisher::{Publisher, RUNNING};
+use super::{annotations, inputs, post, step_files};
+
+/// What it remembers of an overrun; no label accepts one that takes more.
+const LONGEST_REMEMBERED: usize = 16_000;
+/// As wide as a log is read.
+const LOG_WIDTH: u16 = 120;
+
+/// What was published of a spec.
+pub(super) struct PublishedSpec {
+    pub(super) subject: String,
+    pub(super) checked: Checked,
+    /// The comment's.
+    url: Option<String>,
+    annotations: Vec<Annotation>,
+}
+
+impl Publisher<'_> {
+    /// Publishes what was found in every place. The summary comes first, since posting may take long.
+    pub(super) async fn publish(
+        &mut self,
+        mut checked: Result<Checked, GateFailure>,
+    ) -> PublishedSpec {
+        let shown = match &mut checked {
+            Ok(checked) if !self.is_sum => self.accept_overrun(checked).await,
+            _ => None,
+        };
+        let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
+        let report = &mut checked.report;
+        report.run_url.clone_from(&self.stamp.run_url);
+        report.subject.clone_from(&self.stamp.subject);
+        if report.commit.is_none() {
+            report.commit.clone_from(&self.stamp.commit);
+        }
+        let texts = self.texts(&checked, shown);
+        if !self.is_sum {
+            step_files::write_summary(&self.environment, &texts.summary);
+        }
+        let url = self.post(&texts).await;
+        let (report, project) = (&checked.report, checked.project.as_ref());
+        let error = checked.error.as_ref();
+        // What is found of a spec stands at its lines.
+        let found = (!self.is_sum).then(|| annotations::of(report, project, error));
+        let mut annotations = found.unwrap_or_default();
+        let state = match report.exit_code {
+            0 if checked.is_pending => CheckState::Running,
+            0 => CheckState::Success,
+            code if exit::is_interruption(code) => CheckState::Cancelled,
+            _ => CheckState::Failure,
+        };
+        let title = match state {
+            CheckState::Running => RUNNING.to_owned(),
+            _ => report::status_line(report),
+        };
+        if self
+            .write_check(state, (&title, &texts.page), &annotations)
+            .await
+        {
+            self.done(|left| left.check = None);
+            // At their lines they stand once.
+            let is_there = |check: &HeadCheck| check.kind == HeadCheckKind::CheckRun;
+            if self.check.as_ref().is_some_and(is_there) {
+                annotations.iter_mut().for_each(|one| one.place = None);
+            }
+        }
+        let style = terminal::TerminalStyle {
+            colours: false,
+            width: Some(LOG_WIDTH),
+            depth: match self.is_sum {
+                true => terminal::ReportDepth::Brief,
+                false => terminal::ReportDepth::Whole,
+            },
+        };
+        say(terminal::render(report, style).trim_end());
+        // The report lists a spec's problems; the log shows them in their lines.
+        if let Some(error) = error.filter(|error| error.spec_errors().is_some()) {
+            say(error.render(false).trim_end());
+        }
+        if checked.left == Leftovers::Nothing {
+            self.done(|left| left.spec = None);
+        }
+        annotations.append(&mut self.unposted);
+        PublishedSpec {
+            subject: self.subject.clone(),
+            checked,
+            url,
+            annotations,
+        }
+    }
+
+    /// Ends the step by what was published last, which is of all specs: its files and outputs, and the annotations of each. The
+    /// exit code.
+    pub(super) fn end(&self, published: &[PublishedSpec]) -> u8 {
+        let Some(last) = published.last() else {
+            return exit::TOOL_FAILED;
+        };
+        let report = &last.checked.report;
+        let kept = step_files::keep_report(report, last.checked.project.as_ref())
+            .map_err(|error| say(error.render(false).trim_end()));
+        let spent = published.iter().filter_map(|one| one.checked.spent);
+        let spent = spent.reduce(|sum, spent| sum + spent);
+        let urls = published.iter().filter_map(|one| one.url.clone());
+        let url = urls.reduce(|all, url| format!("{all}\n{url}"));
+        step_files::write_outputs(&self.environment, (report, spent), kept.ok().unzip(), url);
+        say(&self.end_of_log);
+        for annotation in published.iter().flat_map(|one| &one.annotations) {
+            say(&annotation.command());
+        }
+        report.exit_code
+    }
+
+    /// The texts of what was found; the comment begins with what it is to remember of an overrun.
+    fn texts(&self, checked: &Checked, shown: Option<ShownOverrun>) -> PublishedTexts {
+        let report = &checked.report;
+        let is_cancelled = checked.error.is_some() && exit::is_interruption(report.exit_code);
+        // No job is affected, and the policy is the base's.
+        let is_nothing = report.exit_code == 0
+            && checked.affected == 0
+            && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
+        let page = |limit| match is_cancelled {
+            true => report::ended(&Ended {
+                how: "cancelled".to_owned(),
+                spent_usd: checked.spent,
+                leftovers: checked.left,
+                stamp: self.stamp.clone(),
+            }),
+            false => report::page_within(report, self.template.as_ref(), limit),
+        };
+        let shown = shown.map(|shown| format!("{shown}\n"));
+        let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
+        let shown = shown.unwrap_or_default();
+        let room = (self.comment.as_ref()).map_or(LONGEST_TEXT, Publication::room);
+        PublishedTexts {
+            page: page(room.saturating_sub(shown.len())),
+            shown,
+            intent: match is_nothing {
+                _ if is_cancelled => Intent::NoVerdict,
+                true => Intent::Refresh,
+                false => Intent::Verdict,
+            },
+            summary: page(LONGEST_SUMMARY),
+        }
+    }
+
+    /// A report that holds nothing but why there is none.
+    fn broken(&self, broken: GateFailure) -> Checked {
+        let GateFailure { error, spent, left } = broken;
+        let why = spent.map(|spent| format!("Canaries have cost {} until then.", spent.exact()));
+        let mut checked = super::nothing_run(why.into_iter().collect());
+        let report = &mut checked.report;
+        report.failures = vec![error.failure(None)];
+        report.verdict = Verdict::Unknown;
+        report.exit_code = exit::code_of_run([], [error.code()], self.strictness);
+        report.policy.clone_from(&self.stamp.policy);
+        inputs::name_in(report);
+        Checked {
+            error: Some(error),
+            spent,
+            left,
+            ..checked
+        }
+    }
+
+    /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
+    /// cannot be posted decides nothing: the report stands in the summary, and so does why.
+    async fn post(&mut self, texts: &PublishedTexts) -> Option<String> {
+        let (github, comment) = self.github.as_ref().zip(self.comment.as_ref())?;
+        let body = format!("{}{}", texts.shown, texts.page);
+        let text = PostText::comment(&body, texts.intent);
+        let failure = match post::publish(github, comment, &text).await {
+            Ok(posted) => {
+                if posted.outcome == PublicationOutcome::Nothing && texts.intent == Intent::Refresh
+                {
+                    say(
+                        "no comment is written: no job is affected, and there is none to bring up to date",
+                    );
+                }
+                self.done(|left| left.comment = None);
+                return posted.url;
+            }
+            Err(error) if error.kind == ForgeErrorKind::Forbidden && self.only_reads => {
+                let why = "the token of a pull request from a fork can only read, so this report is no comment";
+                say(&format!("note: {why}"));
+                AppError::failed(why)
+            }
+            Err(error) => {
+                let error = AppError::from(error);
+                self.warn("the comment could not be posted", &error);
+                error
+            }
+        };
+        let unposted = report::unposted(&failure.during("posting the comment").failure(None));
+        step_files::write_summary(&self.environment, &unposted);
+        None
+    }
+}
+
+/// What the action publishes.
+struct PublishedTexts {
+    /// For the comment and the check run.
+    page: String,
+    /// What the comment remembers above it.
+    shown: String,
+    /// The state that the comment is to have.
+    intent: Intent,
+    summary: String,
+}
