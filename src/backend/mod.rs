@@ -200,8 +200,8 @@ pub struct JobNotes {
 /// The part of a run of the gate that a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunPart {
-    #[default]
     /// All of it: canaries are started, waited for and measured.
+    #[default]
     Whole,
     /// Canaries are started, and go on when the process has ended well.
     Detach,
@@ -214,8 +214,8 @@ pub enum RunPart {
 pub enum Reuse {
     /// Canaries younger than the spec's `canary.reuse` are.
     Young,
-    #[default]
     /// Everything is measured again, but for what this very run has started.
+    #[default]
     Never,
 }
 

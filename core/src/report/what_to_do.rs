@@ -22,16 +22,15 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
         Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
+        Verdict::AtRisk if report.exit_code == exit::AT_RISK => Prose::sentence(
+            "Make the full run take less, or raise the limit: with `strict` a risk fails the check.",
+        ),
         _ if job.has_drifted() => Prose::sentence(
             "Correct the cause, or accept the new level (`canary-gate drift --accept`, in the action `accept: true`), or allow more by `drift.max`.",
         ),
-        Verdict::AtRisk => Prose::sentence(match report.exit_code {
-            0 => "Nothing has to be done: `strict` is off, so a risk does not fail the check.",
-            exit::AT_RISK => {
-                "Make the full run take less, or raise the limit: with `strict` a risk fails the check."
-            }
-            _ => return None,
-        }),
+        Verdict::AtRisk if report.exit_code == 0 => Prose::sentence(
+            "Nothing has to be done: `strict` is off, so a risk does not fail the check.",
+        ),
         _ => return None,
     })
 }

@@ -57,11 +57,9 @@ pub(super) async fn try_one(
         cured.training.local.command.clone_from(command);
         cured.canary.spend_limit = left(job.canary.spend_limit);
         if let Some(Seconds(most)) = &mut cured.canary.max_seconds {
-            let taken = measurement
-                .billable_seconds
-                .or(measurement.training_seconds);
+            let taken = measurement.time().unwrap_or(job.canary.max_runtime);
             let machines = f64::from(job.instance.total_count());
-            *most = (*most - taken.unwrap_or_default().0 * machines).max(1.0);
+            *most = (*most - taken.0 * machines).max(0.0);
         }
         let ended = match run(&cured, max_spend.map(left)).await {
             Ok(again) if again.is_completed() => Some("completes with this line".to_owned()),
@@ -72,7 +70,7 @@ pub(super) async fn try_one(
                 let said = said.unwrap_or_default();
                 Some(format!("fails with this line too: {said}"))
             }
-            Err(error) if matches!(error.code(), exit::INTERRUPTED | exit::TERMINATED) => {
+            Err(error) if exit::is_interruption(error.code()) => {
                 print_prose(&text)?;
                 return Err(error);
             }

@@ -16,10 +16,8 @@ pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String
     let (kind, hosts) = measured.instance().members()[0];
     let capacity = measured.capacity()?;
     let processes = (input.job).map_or(1, |job| job.training.processes(capacity.gpus, hosts));
-    let beside = match processes {
-        1 => String::new(),
-        _ => format!(" beside the job's {processes} processes"),
-    };
+    let beside = (processes > 1).then(|| format!(" beside the job's {processes} processes"));
+    let beside = beside.unwrap_or_default();
     // The machine itself takes one.
     let workers = capacity.vcpus.saturating_sub(1 + processes).max(1);
     let workers = count(usize::try_from(workers).unwrap_or(usize::MAX), "worker");

@@ -10,8 +10,8 @@ use crate::units::Bytes;
 /// Whoever uses less of a machine's memory pays for memory.
 const LITTLE: f64 = 1.0 / 3.0;
 
-/// The other machine has as many vCPUs, or as many as the load has room on, and is not known to be dearer. Growth that no canary could
-/// show fits as well.
+/// The other machine has as many vCPUs, or as many as the load needs. It is cheaper, where both prices are known. It holds growth that no
+/// canary could show.
 pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String> {
     let (own, others) = others(measured, input)?;
     let peak = peak_bytes(measured, MemoryOf::Machine)?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::document::{Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table};
 use super::escape::{self, LINE_LIMIT, PARAGRAPH_LIMIT};
 use super::mark::Mark;
-use super::text::{Outside, Prose, TextSpan};
+use super::text::{Outside, Prose, TextSpan, Verbatim};
 use super::{Report, compose, template, words};
 
 const STYLE: &str = include_str!("style.css");
@@ -87,7 +87,10 @@ fn signed(mark: Mark, text: &Prose) -> Value {
 
 /// Plots that follow each other stand side by side; `about` names a table for those who do not see where it stands.
 fn blocks(blocks: &[Block], about: &str) -> Value {
-    let verbatim = |text: String| json!({"verbatim": text});
+    let verbatim = |text: &Verbatim, most: usize| {
+        let text = text.with(escape::for_html_block, EXCERPT_LINE_LIMIT, most);
+        json!({"verbatim": text})
+    };
     let plot = |block: &Block| match block {
         Block::Plot(plot) => Some(draw::figure(plot)),
         _ => None,
@@ -100,12 +103,8 @@ fn blocks(blocks: &[Block], about: &str) -> Value {
         Block::List(items) => json!({"list": lines(items)}),
         Block::Table(table) => json!({"table": grid(table, about)}),
         Block::Plot(_) => json!({"plots": group.iter().filter_map(plot).collect::<Value>()}),
-        Block::Problems(excerpt) => {
-            verbatim(excerpt.with(escape::for_html_block, EXCERPT_LINE_LIMIT, PROBLEM_LINES))
-        }
-        Block::Paste(excerpt) => {
-            verbatim(excerpt.with(escape::for_html_block, EXCERPT_LINE_LIMIT, PASTED_LINES))
-        }
+        Block::Problems(excerpt) => verbatim(excerpt, PROBLEM_LINES),
+        Block::Paste(excerpt) => verbatim(excerpt, PASTED_LINES),
     });
     groups.collect()
 }
