@@ -5,7 +5,9 @@ pub mod mpirun_tags;
 pub mod newest_data;
 mod outcome;
 pub mod printed_figures;
+pub mod progress;
 pub mod table;
+mod thinned;
 
 pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_sources};
 pub use outcome::Outcome;
@@ -99,6 +101,8 @@ pub struct Measurement {
     /// The level of each metric that a budget line names; omitted if there is none. One that was printed too seldom is absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<MetricName, printed_figures::PrintedLevel>,
+    /// How far the job said that it was, over its time; absent if it printed nothing of the kind.
+    pub progress: Option<progress::JobProgress>,
     pub price: Option<Price>,
     /// The cost of this run; absent without a price.
     pub cost: Option<Usd>,

@@ -94,6 +94,7 @@ const HOMES: [(&str, &[&str]); 25] = [
         "regex",
         &[
             "metric/name.rs",
+            "measurement/progress/formats.rs",
             "spec/instances.rs",
             "spec/limits.rs",
             "spec/metric.rs",
@@ -114,6 +115,7 @@ const HOMES: [(&str, &[&str]); 25] = [
             "canary.rs",
             "measurement.rs",
             "measurement/printed_figures.rs",
+            "measurement/progress.rs",
             "measurement/memory.rs",
             "measurement/outcome.rs",
             "forecast/",

@@ -1,5 +1,5 @@
-//! What a training script prints of itself: the time of a training step, and the levels that budget lines name, such as tokens per
-//! second.
+//! What a training script prints of itself: the time of a training step, the levels that budget lines name, such as tokens per
+//! second, and how far it is.
 //!
 //! Takes a stream in chunks of any size, and keeps what the spec's metrics capture. Memory is bounded whatever the script prints: only
 //! the first [`LINE_BYTES`] of a line are read, and at most 10,000 numbers of a metric are kept, evenly spread over the run.
@@ -11,59 +11,77 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::mpirun_tags::without_tags;
+use super::progress::{JobProgress, PrintedLoops};
+use super::thinned::Thinned;
 use crate::grammar;
 use crate::metric::MetricName;
-use crate::spec::PrintedMetric;
+use crate::spec::{Job, PrintedMetric};
 use crate::units::Seconds;
 
-/// The most bytes that are read of a line. Log lines are shorter; a carriage return, as of a progress bar, ends a line too.
+/// The most bytes that are read of a line. Log lines are shorter.
 pub const LINE_BYTES: usize = 16 * 1024;
+/// A carriage return, as of a progress bar, ends a line too; Keras takes its bar back by backspaces.
+const LINE_ENDS: [u8; 3] = *b"\n\r\x08";
 
-/// What is looked for in the output.
+/// What is looked for in the output, beside the progress that libraries print.
 #[derive(Debug, Clone, Default)]
-pub struct Sought<'a> {
+pub struct Sought {
     /// The seconds of a step.
-    pub step: Option<&'a PrintedMetric>,
+    pub step: Option<PrintedMetric>,
     /// The metrics of budget lines.
-    pub levels: &'a [PrintedMetric],
+    pub levels: Vec<PrintedMetric>,
+    /// How far the job is.
+    pub progress: Option<PrintedMetric>,
 }
 
-impl<'a> Sought<'a> {
-    pub fn is_nothing(&self) -> bool {
-        self.metrics().next().is_none()
+impl Sought {
+    pub fn of(job: &Job) -> Self {
+        Self {
+            step: job.training.step_metric(),
+            levels: job.judged_metrics(),
+            progress: job.training.progress(),
+        }
     }
 
     /// The step first, where there is one.
-    fn metrics(&self) -> impl Iterator<Item = &'a PrintedMetric> + use<'a> {
-        self.step.into_iter().chain(self.levels)
+    fn metrics(&self) -> impl Iterator<Item = &PrintedMetric> {
+        self.step.iter().chain(&self.levels)
     }
 }
 
-/// What one stream printed, for each metric that is sought; empty where nothing was read.
+/// What one stream printed: the values of each metric that is sought, none where nothing was read, and its loops.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Printed(Vec<Thinned>);
+pub struct Printed(Vec<Values>, PrintedLoops);
+
+/// Numbers in their order.
+type Values = Thinned<f64, KEPT>;
 
 /// Reads one stream.
 #[derive(Debug, Clone)]
 pub struct OutputReader<'a> {
-    sought: Sought<'a>,
+    sought: &'a Sought,
     /// The start of the current line.
     line: Vec<u8>,
     printed: Printed,
+    /// When the latest chunk came.
+    at: Seconds,
 }
 
 impl<'a> OutputReader<'a> {
-    pub fn new(sought: Sought<'a>) -> Self {
+    pub fn new(sought: &'a Sought) -> Self {
+        let values = vec![Values::default(); sought.metrics().count()];
         Self {
-            printed: Printed(vec![Thinned::default(); sought.metrics().count()]),
+            printed: Printed(values, PrintedLoops::default()),
             sought,
             line: Vec::new(),
+            at: Seconds(0.0),
         }
     }
 
-    /// Reads the next chunk; bytes that are not UTF-8 become replacement characters.
-    pub fn read(&mut self, chunk: &[u8]) {
-        let mut parts = chunk.split(|byte| matches!(byte, b'\n' | b'\r'));
+    /// Reads the next chunk, which came `at` these seconds after the start; bytes that are not UTF-8 become replacement characters.
+    pub fn read(&mut self, at: Seconds, chunk: &[u8]) {
+        self.at = at;
+        let mut parts = chunk.split(|byte| LINE_ENDS.contains(byte));
         // `split` returns at least one part; each further one starts after a line end.
         if let Some(first) = parts.next() {
             self.extend(first);
@@ -86,6 +104,9 @@ impl<'a> OutputReader<'a> {
     }
 
     fn end_line(&mut self) {
+        if self.line.is_empty() {
+            return;
+        }
         let line = String::from_utf8_lossy(&self.line);
         let printed = without_tags(&line);
         // A pattern is of what the script prints; one that chooses a process names mpirun's tag.
@@ -95,6 +116,8 @@ impl<'a> OutputReader<'a> {
                 values.add(number(captured));
             }
         }
+        let pattern = self.sought.progress.as_ref();
+        self.printed.1.hear(self.at, &printed, pattern);
         drop(printed);
         drop(line);
         self.line.clear();
@@ -112,21 +135,39 @@ fn number(captured: &str) -> f64 {
 pub struct PrintedFigures {
     pub step_seconds: Option<Seconds>,
     pub metrics: BTreeMap<MetricName, PrintedLevel>,
+    /// Absent where none was printed.
+    pub progress: Option<JobProgress>,
     /// Sentences on why a figure of a completed run is missing or in doubt.
     pub notes: Vec<String>,
 }
 
 impl PrintedFigures {
-    /// From the streams of its hosts. A run that broke off may have printed nothing yet, so nothing is said to be missing.
-    pub fn of_run(sought: &Sought<'_>, hosts: &[&[Printed; 2]], is_completed: bool) -> Self {
+    /// From the streams of its hosts, in a run that took `time`. A run that broke off may have printed nothing yet, so nothing is said
+    /// to be missing.
+    pub fn of_run(
+        sought: &Sought,
+        hosts: &[&[Printed; 2]],
+        is_completed: bool,
+        time: Option<Seconds>,
+    ) -> Self {
         let mut figures = Self::default();
         let mut notes = Vec::new();
-        let nothing = Thinned::default();
+        let nothing = Values::default();
+        let loops = hosts.iter().rev().map(|[out, err]| [&out.1, &err.1]);
+        let progress = loops.filter_map(|loops| JobProgress::of_host(loops, time));
+        // Of equal ones the first host's.
+        let is_of_use = |one: &JobProgress| (one.spoilt().is_none(), one.total.is_some());
+        figures.progress = progress.max_by_key(|one| (is_of_use(one), one.points.len()));
+        if let (Some(pattern), None) = (&sought.progress, &figures.progress) {
+            notes.push(format!(
+                "`{pattern}` captured no counts that rise from the output"
+            ));
+        }
         for (index, metric) in sought.metrics().enumerate() {
             let streams = (hosts.iter()).map(|streams| {
                 (streams.each_ref()).map(|stream| stream.0.get(index).unwrap_or(&nothing))
             });
-            let hosts: Vec<[&Thinned; 2]> = streams.collect();
+            let hosts: Vec<[&Values; 2]> = streams.collect();
             if index == 0 && sought.step.is_some() {
                 let step = step_of_run(metric, &hosts).map_err(|why| notes.push(why));
                 figures.step_seconds = step.ok();
@@ -153,14 +194,14 @@ impl PrintedFigures {
 ///
 /// A script may log to either stream or to both, so a host's stream with more steps counts. Hosts wait for each other at
 /// every step, so the slowest host counts.
-fn step_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<Seconds, String> {
+fn step_of_run(metric: &PrintedMetric, hosts: &[[&Values; 2]]) -> Result<Seconds, String> {
     // Only a finite number above 0 is the time of a step.
-    let steps = |stream: &Thinned| -> Vec<f64> {
+    let steps = |stream: &Values| -> Vec<f64> {
         let kept = stream.kept.iter().copied();
         kept.filter(|time| time.is_finite() && *time > 0.0)
             .collect()
     };
-    let of_host = |streams: &[&Thinned; 2]| {
+    let of_host = |streams: &[&Values; 2]| {
         let [stdout, stderr] = streams.map(steps);
         // Of equal ones the last.
         let said_more = [stderr, stdout].into_iter().max_by_key(Vec::len)?;
@@ -203,8 +244,8 @@ const FEWEST_LATER: u64 = 5;
 /// half holds what settles: compilation, caches that fill, learning rates that warm up.
 ///
 /// A host's stream with more values counts. Hosts that print too few are left out, since often only the first prints.
-fn level_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<PrintedLevel, String> {
-    let of_host = |streams: &[&Thinned; 2]| {
+fn level_of_run(metric: &PrintedMetric, hosts: &[[&Values; 2]]) -> Result<PrintedLevel, String> {
+    let of_host = |streams: &[&Values; 2]| {
         let said_more = streams.iter().max_by_key(|values| values.count);
         level(said_more.expect("there are two streams"))
     };
@@ -229,7 +270,7 @@ fn level_of_run(metric: &PrintedMetric, hosts: &[[&Thinned; 2]]) -> Result<Print
 }
 
 /// The level of the later half of the values, without the middle one of an odd count.
-fn level(values: &Thinned) -> PrintedLevel {
+fn level(values: &Values) -> PrintedLevel {
     let later = &values.kept[values.kept.len() - values.kept.len() / 2..];
     let median = |of_none: f64| {
         let stands_for = |value: &f64| if value.is_nan() { of_none } else { *value };
@@ -245,33 +286,6 @@ fn level(values: &Thinned) -> PrintedLevel {
 
 /// The most numbers kept; beyond that only every second, fourth, ... number of the run is kept.
 const KEPT: usize = 10_000;
-
-/// Numbers in their order.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Thinned {
-    /// Every `2^halvings`-th.
-    kept: Vec<f64>,
-    halvings: u32,
-    count: u64,
-}
-
-impl Thinned {
-    fn add(&mut self, number: f64) {
-        if self.count.is_multiple_of(1 << self.halvings) {
-            if self.kept.len() == KEPT {
-                let mut index = 0_usize;
-                self.kept.retain(|_| {
-                    index += 1;
-                    index % 2 == 1
-                });
-                self.halvings += 1;
-            }
-            // `KEPT` is even, so this number stays.
-            self.kept.push(number);
-        }
-        self.count += 1;
-    }
-}
 
 /// `None` of none.
 fn median(numbers: &[f64]) -> Option<f64> {

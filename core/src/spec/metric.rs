@@ -11,7 +11,7 @@ use super::{Job, LineKind};
 /// `(a{999}){999}`, are not.
 const COMPILED_BYTES: usize = 1 << 20;
 
-/// A valid metric. Its pattern has exactly one capture group, and matching takes time linear in the line.
+/// A valid metric. Its pattern has exactly one capture group, that of progress one or two, and matching takes time linear in the line.
 #[derive(Debug, Clone)]
 pub struct PrintedMetric {
     name: String,
@@ -25,12 +25,35 @@ pub enum PatternError {
     Syntax(String),
     #[error("the pattern is too large: compiled it would take more than {} KiB", COMPILED_BYTES / 1024)]
     TooLarge,
-    #[error("the pattern has {0} capture groups, where 1 is needed")]
-    Groups(usize),
+    #[error("the pattern has {0} capture groups, where {1} needed")]
+    Groups(usize, &'static str),
+    #[error("the pattern matches the empty text, and so every line")]
+    Empty,
 }
 
 impl PrintedMetric {
+    /// The name of what reads `training.progress`.
+    pub const PROGRESS: &str = "training.progress";
+
     pub fn new(name: &str, pattern: &str) -> Result<Self, PatternError> {
+        Self::with_groups(name, pattern, 1, "1 is")
+    }
+
+    /// That of `training.progress`: what is done and, in a second group, all that there is to do.
+    pub fn progress(pattern: &str) -> Result<Self, PatternError> {
+        let metric = Self::with_groups(Self::PROGRESS, pattern, 2, "1 or 2 are")?;
+        match metric.pattern.is_match("") {
+            true => Err(PatternError::Empty),
+            false => Ok(metric),
+        }
+    }
+
+    fn with_groups(
+        name: &str,
+        pattern: &str,
+        most: usize,
+        needed: &'static str,
+    ) -> Result<Self, PatternError> {
         let pattern = RegexBuilder::new(pattern)
             .size_limit(COMPILED_BYTES)
             .dfa_size_limit(COMPILED_BYTES)
@@ -41,11 +64,11 @@ impl PrintedMetric {
             })?;
         // The whole match counts as a group.
         match pattern.captures_len() - 1 {
-            1 => Ok(Self {
+            groups if (1..=most).contains(&groups) => Ok(Self {
                 name: name.to_owned(),
                 pattern,
             }),
-            groups => Err(PatternError::Groups(groups)),
+            groups => Err(PatternError::Groups(groups, needed)),
         }
     }
 
@@ -57,8 +80,14 @@ impl PrintedMetric {
     /// The text that the first match in a line captured; `None` if the line does not match, and empty if the group took no part in
     /// the match.
     pub fn captured<'a>(&self, line: &'a str) -> Option<&'a str> {
+        Some(self.captured_two(line)?.0)
+    }
+
+    /// The same, and what its second group captured.
+    pub fn captured_two<'a>(&self, line: &'a str) -> Option<(&'a str, Option<&'a str>)> {
         let captures = self.pattern.captures(line)?;
-        Some(captures.get(1).map_or("", |group| group.as_str()))
+        let group = |index| captures.get(index).map(|group| group.as_str());
+        Some((group(1).unwrap_or_default(), group(2)))
     }
 }
 
@@ -120,8 +149,8 @@ mod tests {
                     "{SYNTAX}look-around, including look-ahead and look-behind, is not supported"
                 ),
             ),
-            ("step [0-9]+", PatternError::Groups(0).to_string()),
-            ("((a)b)", PatternError::Groups(2).to_string()),
+            ("step [0-9]+", PatternError::Groups(0, "1 is").to_string()),
+            ("((a)b)", PatternError::Groups(2, "1 is").to_string()),
             ("((?:a{999}){999})", PatternError::TooLarge.to_string()),
         ] {
             let refusal = PrintedMetric::new("step", pattern).unwrap_err();

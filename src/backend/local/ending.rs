@@ -26,7 +26,7 @@ pub(super) struct EndedHost<'a> {
     /// Absent where it was cancelled before its command had started.
     pub(super) report: Option<ProbeReport>,
     pub(super) tail: LogTail,
-    /// The figures on standard output and standard error; empty where nothing is looked for.
+    /// The figures on standard output and standard error.
     pub(super) printed: [Printed; 2],
     pub(super) outcome: Outcome,
 }

@@ -62,15 +62,16 @@ impl Drop for UnderWay<'_> {
 struct OutputStream<'a> {
     /// Its end.
     tail: Vec<u8>,
-    /// Absent where nothing is looked for.
-    reader: Option<OutputReader<'a>>,
+    reader: OutputReader<'a>,
+    started: Instant,
 }
 
 impl<'a> OutputStream<'a> {
-    fn new(sought: &Sought<'a>) -> Self {
+    fn new(sought: &'a Sought, started: Instant) -> Self {
         Self {
             tail: Vec::new(),
-            reader: (!sought.is_nothing()).then(|| OutputReader::new(sought.clone())),
+            reader: OutputReader::new(sought),
+            started,
         }
     }
 
@@ -81,9 +82,8 @@ impl<'a> OutputStream<'a> {
         };
         let mut chunk = vec![0; CHUNK_BYTES];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
-            if let Some(reader) = &mut self.reader {
-                reader.read(&chunk[..count]);
-            }
+            let at = Seconds(self.started.elapsed().as_secs_f64());
+            self.reader.read(at, &chunk[..count]);
             self.tail.extend_from_slice(&chunk[..count]);
             if self.tail.len() > 2 * LOG_BYTES {
                 self.tail.drain(..self.tail.len() - LOG_BYTES);
@@ -99,7 +99,7 @@ impl LocalBackend {
     pub(super) async fn run_host<'a>(
         &self,
         host: &LaidOut<'a>,
-        sought: &Sought<'_>,
+        sought: &Sought,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
     ) -> Result<EndedHost<'a>, OutsideError> {
@@ -123,7 +123,7 @@ impl LocalBackend {
         let clock = GateClock::of(pid, started, pressure);
         // A probe that has ended already has said why.
         let _ = socket.send(&host.environment);
-        let mut streams = [OutputStream::new(sought), OutputStream::new(sought)];
+        let mut streams = [0, 1].map(|_| OutputStream::new(sought, started));
         let [out, err] = &mut streams;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let reading = async { tokio::join!(out.read(stdout), err.read(stderr)) };
@@ -166,8 +166,7 @@ impl LocalBackend {
                     report.samples
                 );
                 tracing::debug!("The probe's report: {report:?}");
-                let printed = streams.map(|stream| stream.reader.map(OutputReader::finish));
-                (Some(report), printed.map(Option::unwrap_or_default))
+                (Some(report), streams.map(|stream| stream.reader.finish()))
             }
             // Without a word from the probe its tree may still be there: `under_way` ends it.
             (_, _) if cancellation.is_cancelled() => (None, <[Printed; 2]>::default()),

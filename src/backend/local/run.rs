@@ -48,12 +48,7 @@ impl LocalBackend {
         let hyperparameters = canary::hyperparameters(training, share, run.work.as_ref());
         let hyperparameters = hyperparameters.into_iter().collect();
         let environment = canary::environment(training, share);
-        let judged = job.judged_metrics();
-        let step = training.step_metric();
-        let sought = Sought {
-            step: step.as_ref(),
-            levels: &judged,
-        };
+        let sought = Sought::of(job);
         let port = free_port();
         let mut hosts: Vec<LaidOut<'_>> = Vec::new();
         for host in &cluster.hosts {
@@ -91,7 +86,11 @@ impl LocalBackend {
         let drawn = drawn.unwrap_or_default();
         notes.extend(rows::note_of_left(drawn.left));
         let printed: Vec<_> = ended.iter().map(|host| &host.printed).collect();
-        let figures = PrintedFigures::of_run(&sought, &printed, outcome == Outcome::Completed);
+        let reports = || ended.iter().map(|host| host.report.as_ref());
+        let walls = reports().flatten().map(|report| report.wall_seconds.0);
+        let wall = Seconds(walls.fold(0.0, f64::max));
+        let is_completed = outcome == Outcome::Completed;
+        let figures = PrintedFigures::of_run(&sought, &printed, is_completed, Some(wall));
         notes.extend(figures.notes);
         let (log_tail, log) = match outcome {
             Outcome::Completed | Outcome::Stopped => Default::default(),
@@ -100,9 +99,6 @@ impl LocalBackend {
                 log(&ended, LogTail::all),
             ),
         };
-        let reports = || ended.iter().map(|host| host.report.as_ref());
-        let walls = reports().flatten().map(|report| report.wall_seconds.0);
-        let wall = Seconds(walls.fold(0.0, f64::max));
         let opened = reports().map(|report| report?.channels_opened.as_ref());
         Ok(CanaryResult {
             measurement: Measurement {
@@ -119,6 +115,7 @@ impl LocalBackend {
                 hosts: usage::of_each_host(&cluster, &ended),
                 step_seconds: figures.step_seconds,
                 metrics: figures.metrics,
+                progress: figures.progress,
                 ended_at: Some(jiff::Timestamp::now()),
                 notes,
                 ..Measurement::of_run(run, BackendKind::Local, outcome)
@@ -134,7 +131,7 @@ impl LocalBackend {
     async fn run_hosts<'a>(
         &self,
         hosts: &[LaidOut<'a>],
-        sought: &Sought<'_>,
+        sought: &Sought,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
     ) -> Result<Vec<EndedHost<'a>>, OutsideError> {

@@ -384,6 +384,7 @@ fn within(limit: Seconds, recorded: Measurement) -> Measurement {
         hosts: Vec::new(),
         step_seconds: None,
         metrics: BTreeMap::new(),
+        progress: recorded.progress.and_then(|progress| progress.until(limit)),
         ended_at: None,
         notes: Vec::new(),
         ..recorded

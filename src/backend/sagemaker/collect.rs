@@ -106,7 +106,7 @@ impl CanaryUnderWay<'_> {
         let names = host_names(run.instance.total_count());
         let arrived = self.wait(&name, &names, description).await;
         let is_completed = description.state == JobState::Completed;
-        let said = self.said(&name, &names, is_completed).await;
+        let said = self.said(&name, &names, description).await;
         let recordings = self.read_debugger(&name).await;
         let (mut hosts, not_placed) = arrived.hosts(ready.job, run, &names);
         let mut of_cloudwatch = Vec::new();
@@ -197,6 +197,7 @@ impl CanaryUnderWay<'_> {
         measurement.hosts = metrics::of_each_host(&hosts);
         measurement.step_seconds = said.step_seconds.filter(|step| !is_too_long(step));
         measurement.metrics = said.metrics;
+        measurement.progress = said.progress;
     }
 
     /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all
@@ -324,32 +325,37 @@ impl CanaryUnderWay<'_> {
         recordings
     }
 
-    /// What the log says of steps and of the budget's metrics, or why it does not; nothing where nothing is asked.
-    async fn said(&self, name: &str, hosts: &[String], is_completed: bool) -> PrintedFigures {
-        let job = self.ready.job;
-        let (judged, step) = (job.judged_metrics(), job.training.step_metric());
-        let sought = Sought {
-            step: step.as_ref(),
-            levels: &judged,
+    /// What the log says of steps, of the budget's metrics and of the job's progress, or why it does not say what is asked.
+    async fn said(
+        &self,
+        name: &str,
+        hosts: &[String],
+        description: &JobDescription,
+    ) -> PrintedFigures {
+        let sought = Sought::of(self.ready.job);
+        let what = match (&sought.step, &sought.levels[..], &sought.progress) {
+            (Some(_), [], _) => Some("step times"),
+            (Some(_), _, _) => Some("step times and the metrics of the budget"),
+            (None, [_, ..], _) => Some("the metrics of the budget"),
+            (None, [], Some(_)) => Some("the progress"),
+            (None, [], None) => None,
         };
-        if sought.is_nothing() {
-            return PrintedFigures::default();
-        }
+        // Each host prints the same progress.
+        let hosts = if what.is_some() { hosts } else { &hosts[..1] };
+        let start = description.started_at.map(|start| start.as_millisecond());
         let mut printed = Vec::new();
         for host in hosts {
-            let mut reader = OutputReader::new(sought.clone());
-            let hear = |line: &str| {
-                reader.read(line.as_bytes());
-                reader.read(b"\n");
+            let mut reader = OutputReader::new(&sought);
+            let hear = |time: Option<i64>, line: &str| {
+                let since = time.zip(start).map_or(0, |(time, start)| time - start);
+                let at = Seconds(since.max(0) as f64 / 1000.0);
+                reader.read(at, line.as_bytes());
+                reader.read(at, b"\n");
             };
             if let Err(error) = self.backend.each_log_line(name, host, hear).await {
-                let what = match (step.is_some(), judged.is_empty()) {
-                    (true, true) => "step times",
-                    (true, false) => "step times and the metrics of the budget",
-                    (false, _) => "the metrics of the budget",
-                };
+                let note = what.map(|what| format!("{what} could not be read: {error}"));
                 return PrintedFigures {
-                    notes: vec![format!("{what} could not be read: {error}")],
+                    notes: Vec::from_iter(note),
                     ..PrintedFigures::default()
                 };
             }
@@ -357,7 +363,9 @@ impl CanaryUnderWay<'_> {
             printed.push([reader.finish(), Printed::default()]);
         }
         let printed: Vec<_> = printed.iter().collect();
-        PrintedFigures::of_run(&sought, &printed, is_completed)
+        let is_completed = description.state == JobState::Completed;
+        let time = description.training_seconds;
+        PrintedFigures::of_run(&sought, &printed, is_completed, time)
     }
 
     /// The end of what each host printed, and more of it: the last page of its log, up to a megabyte. The host is named where

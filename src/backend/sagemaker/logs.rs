@@ -15,12 +15,12 @@ const STREAMS: Call<'_> = Call("logs:DescribeLogStreams");
 pub(super) const EVENTS: Call<'_> = Call("logs:GetLogEvents");
 
 impl SagemakerBackend {
-    /// Hands over every line of a host's log, oldest first; holds one page at a time.
+    /// Hands over every line of a host's log with its time in milliseconds since 1970, oldest first; holds one page at a time.
     pub(super) async fn each_log_line(
         &self,
         job: &str,
         host: &str,
-        mut hear: impl FnMut(&str),
+        mut hear: impl FnMut(Option<i64>, &str),
     ) -> Result<(), CallError> {
         for stream in self.log_streams(job, host).await? {
             let events = self.aws().logs.get_log_events().log_group_name(GROUP);
@@ -31,7 +31,7 @@ impl SagemakerBackend {
                     break;
                 };
                 for event in EVENTS.heard(page)?.events() {
-                    hear(event.message().unwrap_or_default());
+                    hear(event.timestamp(), event.message().unwrap_or_default());
                 }
             }
         }

@@ -6,26 +6,25 @@ fn metric() -> PrintedMetric {
     PrintedMetric::new("step", "step time: (\\S+)").unwrap()
 }
 
-fn reader(metric: &PrintedMetric) -> OutputReader<'_> {
-    OutputReader::new(Sought {
+fn sought(metric: PrintedMetric) -> Sought {
+    Sought {
         step: Some(metric),
-        levels: &[],
-    })
+        ..Sought::default()
+    }
 }
 
+/// When the chunks of these tests come.
+const NOW: Seconds = Seconds(1.0);
+
 fn printed(text: &[u8]) -> Printed {
-    let metric = metric();
-    let mut reader = reader(&metric);
-    reader.read(text);
+    let sought = sought(metric());
+    let mut reader = OutputReader::new(&sought);
+    reader.read(NOW, text);
     reader.finish()
 }
 
 fn of_step(hosts: &[&[Printed; 2]]) -> Result<f64, String> {
-    let sought = Sought {
-        step: Some(&metric()),
-        levels: &[],
-    };
-    let mut found = PrintedFigures::of_run(&sought, hosts, true);
+    let mut found = PrintedFigures::of_run(&sought(metric()), hosts, true, None);
     let step = found.step_seconds.map(|Seconds(time)| time);
     step.ok_or_else(|| found.notes.remove(0))
 }
@@ -67,8 +66,10 @@ fn a_step_is_the_median_of_the_numbers_above_0_without_the_first() {
 fn a_pattern_from_a_line_s_begin_matches_what_mpirun_tags_and_one_with_a_tag_chooses_a_process() {
     let of = |pattern: &str| {
         let metric = PrintedMetric::new("step", pattern).unwrap();
-        let mut reader = reader(&metric);
+        let sought = sought(metric);
+        let mut reader = OutputReader::new(&sought);
         reader.read(
+            NOW,
             b"[1,0]<stdout>:step time: 9\n[1,1]<stderr>:step time: 3\n[1,0]<stdout>:step ti[1,0]<stdout>:me: 5\n",
         );
         reader.finish().0.remove(0).kept
@@ -83,15 +84,15 @@ fn bytes_that_are_no_text_and_endless_lines_do_no_harm() {
     text.extend(std::iter::repeat_n(b'x', 10_000_000));
     text.extend(b"step time: 77\nstep time: 2\n");
     assert_eq!(seconds_of(&text), Some(2.0));
-    let metric = metric();
-    let mut reader = reader(&metric);
-    reader.read(&text[..9_000_000]);
+    let sought = sought(metric());
+    let mut reader = OutputReader::new(&sought);
+    reader.read(NOW, &text[..9_000_000]);
     assert_eq!(reader.line.len(), LINE_BYTES);
 }
 
 #[test]
 fn very_many_numbers_are_thinned_evenly() {
-    let mut numbers = Thinned::default();
+    let mut numbers = Values::default();
     for number in 0..1_000_000_u32 {
         numbers.add(f64::from(number));
         assert!(numbers.kept.len() <= KEPT);
@@ -144,13 +145,14 @@ fn a_run_without_a_step_time_says_why() {
 /// Of hosts, parted by `;`, the streams, parted by `/`, as their values; `12x50` is twelve times 50. What comes of them.
 fn level_of(hosts: &str) -> String {
     let of_stream = |values: &str| {
-        let mut read = Thinned::default();
+        let mut read = Values::default();
         for value in values.split_whitespace() {
             let (times, value) = value.split_once('x').unwrap_or(("1", value));
             (0..times.parse().unwrap()).for_each(|_| read.add(number(value)));
         }
         // Nothing was read of a stream without values.
-        Printed(if read.count == 0 { vec![] } else { vec![read] })
+        let values = if read.count == 0 { vec![] } else { vec![read] };
+        Printed(values, PrintedLoops::default())
     };
     let of_host = |host: &str| {
         let (stdout, stderr) = host.split_once('/').unwrap_or((host, ""));
@@ -158,10 +160,10 @@ fn level_of(hosts: &str) -> String {
     };
     let hosts: Vec<[Printed; 2]> = hosts.split(';').map(of_host).collect();
     let sought = Sought {
-        step: None,
-        levels: &[PrintedMetric::new("rate", r"tok/s: (\S+)").unwrap()],
+        levels: vec![PrintedMetric::new("rate", r"tok/s: (\S+)").unwrap()],
+        ..Sought::default()
     };
-    let found = PrintedFigures::of_run(&sought, &hosts.iter().collect::<Vec<_>>(), true);
+    let found = PrintedFigures::of_run(&sought, &hosts.iter().collect::<Vec<_>>(), true, None);
     let level = found.metrics.values().map(|level| {
         let [lowest, highest] = [level.lowest, level.highest].map(|end| end.unwrap_or(f64::NAN));
         format!("{lowest} to {highest} of {}", level.values)
@@ -197,18 +199,18 @@ fn the_level_is_the_median_of_the_later_half() {
 
 #[test]
 fn a_run_that_broke_off_is_not_said_to_lack_what_it_prints() {
-    let step = PrintedMetric::new("step_time", "step ([0-9.]+) s").unwrap();
-    let levels = [PrintedMetric::new("tokens_per_second", "tok/s ([0-9.]+)").unwrap()];
+    let metric = |name, pattern| PrintedMetric::new(name, pattern).unwrap();
     let sought = Sought {
-        step: Some(&step),
-        levels: &levels,
+        step: Some(metric("step_time", "step ([0-9.]+) s")),
+        levels: vec![metric("tokens_per_second", "tok/s ([0-9.]+)")],
+        progress: Some(PrintedMetric::progress("iter (\\d+)").unwrap()),
     };
     let nothing = <[Printed; 2]>::default();
     let notes = |is_completed| {
-        let figures = PrintedFigures::of_run(&sought, &[&nothing], is_completed);
+        let figures = PrintedFigures::of_run(&sought, &[&nothing], is_completed, None);
         figures.notes.len()
     };
-    assert_eq!((notes(true), notes(false)), (2, 0));
+    assert_eq!((notes(true), notes(false)), (3, 0));
 }
 
 proptest! {
@@ -218,9 +220,9 @@ proptest! {
         cut in 1_usize..40,
     ) {
         let text: String = times.iter().map(|time| format!("avg step time: {time} s\r\n")).collect();
-        let metric = metric();
-        let mut reader = reader(&metric);
-        text.as_bytes().chunks(cut).for_each(|chunk| reader.read(chunk));
+        let sought = sought(metric());
+        let mut reader = OutputReader::new(&sought);
+        text.as_bytes().chunks(cut).for_each(|chunk| reader.read(NOW, chunk));
         let found = reader.finish();
         prop_assert_eq!(found.0[0].count, times.len() as u64);
         prop_assert_eq!(found, printed(text.as_bytes()));

@@ -27,8 +27,7 @@ mapping! {
         /// The folder with the training code. Built-in algorithms need none; a local job without one runs in a copy of the spec's
         /// folder.
         optional source_dir: ProjectPath as String => FieldRule::HEAD.setting();
-        /// More files and folders of code, each laid beside those of `source_dir` under its own name: as `dependencies` of
-        /// SageMaker's SDK.
+        /// More files and folders of code, laid beside those of `source_dir` as SageMaker's SDK does.
         plain dependencies: List<ProjectPath> as Vec<String> => FieldRule::HEAD.setting();
         /// The hyperparameters, by name. The script receives each as text, as written.
         plain hyperparameters: Map<AnyText> as Vec<(String, String)> => FieldRule::UNCOMPARED.setting();
@@ -39,14 +38,15 @@ mapping! {
             FieldRule::named("It starts the processes of canaries and of the full run.").setting();
         /// The input channels, by name. Only a job with `share` or `work` needs none.
         plain channels: Channels as Vec<Channel> => FieldRule::EACH;
-        /// The time after which the full run is stopped. Default: 1d; locally: never.
+        /// When the full run is stopped. Default: 1d; locally: never.
         optional max_runtime: Seconds => FieldRule::HEAD.uncounted();
         /// Metrics in the log, by name: a regular expression with one capture group each, for `step_metric` and `budget.metrics`.
         plain metrics: Map<Text> as Vec<(String, String)> =>
             FieldRule::named("What it captures is judged by a line of the budget.");
-        /// The metric whose value is the time of one training step, in seconds. With it, the time and the cost of a step are
-        /// forecast.
+        /// The metric that is a training step's seconds; its time and cost are forecast.
         optional step_metric: Text as String => FieldRule::HEAD;
+        /// How far the job is: a regular expression that captures what is done and, second, the total. Known libraries need none.
+        optional progress: Text as String => FieldRule::HEAD;
         with local: LocalTraining => FieldRule::EACH.at("");
         with sagemaker: SagemakerTraining => FieldRule::EACH.at("");
     }
@@ -79,6 +79,11 @@ impl Training {
     pub fn step_metric(&self) -> Option<PrintedMetric> {
         self.printed_metric(self.step_metric.as_deref()?)
     }
+
+    /// What reads how far the job is, where the spec says how.
+    pub fn progress(&self) -> Option<PrintedMetric> {
+        PrintedMetric::progress(self.progress.as_deref()?).ok()
+    }
 }
 
 impl Reader<'_> {
@@ -104,6 +109,13 @@ impl Reader<'_> {
         let step_metric = training.step_metric.as_deref();
         if let Some(name) = step_metric {
             self.check_step_metric(at, name, &training.metrics);
+        }
+        if let Some(pattern) = &training.progress {
+            let at = at.key("progress");
+            self.too_long(&at, "a pattern", pattern, limits::METRIC_PATTERN);
+            if let Err(error) = PrintedMetric::progress(pattern) {
+                self.refuse_pattern(&at, &error);
+            }
         }
         for (name, _) in &training.metrics {
             // A metric that is written may well be meant to do something.
@@ -219,7 +231,7 @@ impl Reader<'_> {
             match limits::capture_groups(pattern) {
                 Some(1) => {}
                 Some(groups) => {
-                    let error = PatternError::Groups(groups);
+                    let error = PatternError::Groups(groups, "1 is");
                     self.refuse(&at, error.to_string(), HOW_TO_CAPTURE);
                 }
                 None => self.wrong(&at, "the pattern's brackets do not match"),
@@ -236,17 +248,22 @@ impl Reader<'_> {
         };
         let pattern_at = at.key("metrics").key(name);
         // Brackets and groups were counted already, for every metric.
-        let Some(error) = PrintedMetric::new(name, pattern).err() else {
-            return;
-        };
-        let help = match &error {
-            _ if self.is_wrong(&pattern_at) => return,
-            PatternError::Groups(_) => HOW_TO_CAPTURE,
+        if let Err(error) = PrintedMetric::new(name, pattern)
+            && !self.is_wrong(&pattern_at)
+        {
+            self.refuse_pattern(&pattern_at, &error);
+        }
+    }
+
+    fn refuse_pattern(&mut self, at: &At, error: &PatternError) {
+        let help = match error {
+            PatternError::Groups(..) => HOW_TO_CAPTURE,
+            PatternError::Empty => "write words that stand beside the number",
             PatternError::Syntax(_) => {
-                "the step metric is read with Rust's regular expressions, which have no look-around and no back-references"
+                "it is read with Rust's regular expressions, which have no look-around and no back-references"
             }
             PatternError::TooLarge => "repeat less often: `+` in place of `{1,1000}`",
         };
-        self.refuse(&pattern_at, error.to_string(), help);
+        self.refuse(at, error.to_string(), help);
     }
 }
