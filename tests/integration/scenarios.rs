@@ -339,6 +339,7 @@ files!(local; ""
     probe,
     probe_entry,
     probe_launchers,
+    progress,
     recommendation,
     replay,
     reuse,

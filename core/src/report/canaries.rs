@@ -1,7 +1,8 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
-use super::document::Table;
+use super::JobReport;
 use super::document::Title::{Numbers, Words};
+use super::document::{Block, Table};
 use super::label::Label;
 use super::text::Prose;
 use super::words::{self, Quantity, grouped};
@@ -104,6 +105,20 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
         saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
         first.outcome.to_string(),
     ]
+}
+
+/// What the job prints of its progress, by its last canary that printed any, or why that is of no use; nothing of several jobs.
+pub(super) fn progress(jobs: &[&JobReport]) -> Option<Block> {
+    let [job] = jobs else { return None };
+    let mut runs = job.measurements.iter().rev();
+    let progress = runs.find_map(|run| run.progress.as_ref())?;
+    let format = &progress.format;
+    let said = match (progress.spoilt(), progress.total) {
+        (Some(why), _) => format!("The job's progress ({format}) is of no use: {why}"),
+        (None, Some(total)) => format!("The job prints its progress ({format}, {total} in all)"),
+        (None, None) => format!("The job prints its progress ({format}, without a total)"),
+    };
+    Some(Block::line(Label::NOTE, Prose::literal(said)))
 }
 
 /// The sum of amounts; `None` where there are none.

@@ -73,7 +73,11 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     let drifts = sorted.iter().filter_map(|job| drift_fold(report, job));
     folds.extend(drifts.take(JOBS_DRAWN));
     let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
-    let canaries = of_table(FoldKind::Canaries, canaries::canary_runs(report));
+    let canaries = canaries::canary_runs(report).map(Block::Table).into_iter();
+    let canaries = Fold::of(
+        FoldKind::Canaries,
+        canaries.chain(canaries::progress(&jobs)),
+    );
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
         Fold::of(
