@@ -22,6 +22,7 @@ mod posterior;
 mod predictive;
 mod printed;
 mod prior;
+mod progress;
 #[cfg(test)]
 #[path = "../../benches/coverage/random.rs"]
 pub(crate) mod random;
@@ -57,6 +58,7 @@ use crate::spec::{Bound, StatedGrowth};
 use crate::units::{Fraction, Seconds};
 use law::GrowthKind;
 use posterior::{Posterior, Prior};
+use progress::ByProgress;
 use runs::Runs;
 use time::LawsOfTime;
 
@@ -117,6 +119,8 @@ pub struct Forecast {
     pub cost_at_least: Option<f64>,
     /// Where other work took much of the time of the canaries.
     pub busy: Option<BusyMachine>,
+    /// Whether the progress of a canary of all data gives a time whose interval does not meet that of the smaller canaries' laws.
+    pub is_apart: bool,
     /// The largest share of the data that a completed run held.
     pub largest_share: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
@@ -155,6 +159,7 @@ impl Forecast {
             installs: None,
             cost_at_least: None,
             busy: None,
+            is_apart: false,
             largest_share: None,
             warnings: Vec::new(),
             notes: Vec::new(),
@@ -347,7 +352,14 @@ pub fn provisional(basis: &Basis) -> Forecast {
 
 fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     let laws_of_time = LawsOfTime::of(runs);
-    let (time, [training, download, upload]) = laws_of_time.at(1.0);
+    let (by_laws, [training, download, upload]) = laws_of_time.at(1.0);
+    let by_progress = ByProgress::of(runs);
+    let is_apart = (by_progress.as_ref().zip(by_laws.as_ref().ok()))
+        .is_some_and(|(progress, laws)| progress.is_apart_from(laws));
+    let time = match &by_progress {
+        Some(progress) => Ok(progress.time.clone()),
+        None => by_laws,
+    };
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
         (Ok(time), Some(bound)) if time.median() < bound => Err(Unknown(
@@ -397,7 +409,9 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
             upload,
         },
         warnings: notes::warnings(runs, &law),
-        notes: notes::write(runs, &law, doubts),
+        notes: (by_progress.iter().map(ByProgress::note))
+            .chain(notes::write(runs, &law, doubts))
+            .collect(),
         law,
         memory: memory.known,
         gpu_memory: gpu_memory.known,
@@ -406,6 +420,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         cold_offset: runs.cold_offset(),
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
+        is_apart,
         largest_share: runs.largest_share(),
     }
 }

@@ -1,6 +1,5 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
-use super::JobReport;
 use super::document::Title::{Numbers, Words};
 use super::document::{Block, Table};
 use super::label::Label;
