@@ -22,8 +22,10 @@ const POINTS: usize = 200;
 const LOOPS: usize = 16;
 /// Lines that come within this time came at once.
 const MOMENT: f64 = 0.01;
-/// Loops that last for this part of the longest one's time may stand for the work.
+/// Loops that last for this part of the longest one's time may stand for the work, and those inside of such a one.
 const LONG: f64 = 0.7;
+/// A loop before it that lasts for this part may be all that a run shows which is ended early.
+const FIRST: f64 = 0.1;
 /// What comes in this part of the run's time came all at once.
 const AT_ONCE: f64 = 0.02;
 /// Totals that differ by less are of one loop, whose passes differ.
@@ -66,7 +68,7 @@ pub enum ProgressDoubt {
     BeginsAgain,
     /// The total changed.
     TotalChanges,
-    /// Other loops go on at the same time.
+    /// Other loops come first, or go on at the same time.
     SeveralLoops,
     /// All was done long before the end of the run.
     DoneEarly,
@@ -79,6 +81,10 @@ impl JobProgress {
         self.doubts.iter().find_map(|doubt| match doubt {
             ProgressDoubt::AtOnce => Some(BUFFER),
             ProgressDoubt::JumpsBack => Some("it jumps back"),
+            ProgressDoubt::TotalChanges => Some("its total changes"),
+            ProgressDoubt::SeveralLoops => {
+                Some("another loop comes before it or goes on beside it")
+            }
             _ => None,
         })
     }
@@ -105,10 +111,12 @@ impl JobProgress {
                 None => one.total().filter(|_| one.passes == 1),
             }
         };
-        // Two counts are no series.
-        let series = || all.iter().filter(|one| one.risen >= 2);
+        // One count is no series.
+        let series = || all.iter().filter(|one| one.risen >= 1);
         let longest = series().map(|one| one.span()).fold(0.0, f64::max);
-        let long = || series().filter(|one| one.span() >= LONG * longest);
+        let is_long = |one: &Loop| one.span() >= LONG * longest;
+        let outer = || series().filter(|outer| is_long(outer));
+        let long = || series().filter(|one| is_long(one) || outer().any(|outer| outer.holds(one)));
         let main = long().max_by_key(|one| (total(one).is_some(), one.risen))?;
         let offset = main.offset();
         let total = total(main).filter(|total| main.now.1 + offset <= *total);
@@ -117,9 +125,11 @@ impl JobProgress {
             let at = Seconds((at * 1000.0).round() / 1000.0);
             (at, (done + offset).max(0.0))
         });
-        let are_beside = long().any(|other| {
+        let are_beside = series().any(|other| {
             let is_own = std::ptr::eq(*other, *main) || other.holds(main) || main.holds(other);
-            !is_own && other.passes == 1 && other.last.total.is_some()
+            let is_first = other.started < main.started && other.span() >= FIRST * longest;
+            let is_another = !is_own && other.passes == 1 && other.last.total.is_some();
+            is_another && (is_first || is_long(other))
         });
         let mut doubts = main.doubts(total, end);
         doubts.extend(are_beside.then_some(ProgressDoubt::SeveralLoops));
@@ -228,11 +238,13 @@ impl Loop {
         self.total_changed |= !begins_again && seen.total != self.last.total;
         self.risen += 1;
         self.last = seen;
-        if at - self.now.0 > MOMENT {
+        let done = self.before + self.last.done;
+        // A pass begins with what was done.
+        if done > self.now.1 && at - self.now.0 > MOMENT {
             self.points.add(self.now);
             self.now.0 = at;
         }
-        self.now.1 = self.before + self.last.done;
+        self.now.1 = done.max(self.now.1);
     }
 
     /// Whether many lines say a count again, as where several processes print it.
@@ -286,7 +298,9 @@ impl Loop {
         use ProgressDoubt as Doubt;
         let end = end.map_or(self.now.0, |end| end.0);
         let (moments, several) = (self.points.count + 1, self.are_several());
-        let at_once = self.span() <= (AT_ONCE * end).max(MOMENT);
+        // A run that was ended soon after its first counts has few.
+        let moment = if self.risen < 5 { 0.0 } else { AT_ONCE * end };
+        let at_once = self.span() <= moment.max(MOMENT);
         let in_blocks = !at_once && moments < 20 && self.risen >= 5 * moments;
         let [often, now_and_then] = [0.1, 0.02].map(|part| self.is_often(self.astray, part));
         let again = total.is_none() && (self.passes > 1 || self.last.total.is_some());

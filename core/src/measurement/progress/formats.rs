@@ -21,11 +21,15 @@ pub(super) struct Seen {
 }
 
 /// What counts are called, and one such count.
-const WORD: &str = r#"(?i:\b(?P<word>epoch|step|iteration|iterate|iter|batch|round|tree)(?:e?s)?\b["'\]]?\s*[:=#]?\s*["'\[(]?\s*(?P<done>[0-9]+(?:\.[0-9]+)?))"#;
+const WORD: &str = r#"(?i:\b(?P<word>epoch|step|iteration|iterate|iter|batch|round|tree)(?:e?s)?(?-u:\b)["'\]]?\s*[:=#]?\s*["'\[(]?\s*(?P<done>[0-9]+(?:\.[0-9]+)?))"#;
 /// What labels of bars begin with that are not of the training.
 const ASIDE: &str = "cach cast download eval fetch filter generat load map predict resolv sanity saving test token val writing";
 /// The most of a label that is kept.
 const LABEL: usize = 40;
+/// The most loops whose counts one line holds.
+const NESTED: usize = 3;
+/// No loop counts to more.
+const MOST: f64 = 1e15;
 const VALID: &str = "a test compiles every pattern";
 
 /// A row of the table: whether the format is a bar's, its name and its pattern.
@@ -47,18 +51,32 @@ static FORMATS: LazyLock<(RegexSet, Vec<FormatRow>)> = LazyLock::new(|| {
 static ESCAPES: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]").expect(VALID));
 
+impl Seen {
+    /// `None` of what cannot be a count.
+    fn sound(self) -> Option<Self> {
+        let most = self.total.unwrap_or(MOST);
+        let is_count = self.done >= 0.0 && self.done <= most && most > 0.0 && most <= MOST;
+        is_count.then_some(self)
+    }
+}
+
 /// The counts of a line, the innermost first; none where it shows no progress.
 pub(super) fn counts(line: &str) -> Vec<Seen> {
     let line = &*ESCAPES.replace_all(line, "");
+    let nested = std::iter::successors(count(line), |(_, label)| count(label));
+    let nested = nested.take(NESTED).filter_map(|(seen, _)| seen);
+    nested.collect()
+}
+
+/// The last count of a line, unless it is not of the training, and what stands before it.
+fn count(line: &str) -> Option<(Option<Seen>, &str)> {
     let (any, rows) = &*FORMATS;
-    let row = any.matches(line).iter().next().map(|row| &rows[row]);
-    let Some((row, found)) = row.and_then(|row| Some((row, row.2.captures(line)?))) else {
-        return Vec::new();
-    };
+    let row = &rows[any.matches(line).iter().next()?];
+    let found = row.2.captures(line)?;
     let text = |name| found.name(name).map_or("", |part| part.as_str());
     let word = found.name("word").map(|word| word.as_str());
     let named = word.unwrap_or(text("label")).trim().to_lowercase();
-    let after = &line[found.get(0).map_or(0, |all| all.end())..];
+    let after = &line[found.get_match().end()..];
     let label = named.chars().filter(|one| !one.is_ascii_digit());
     let own = Seen {
         format: row.1,
@@ -69,20 +87,18 @@ pub(super) fn counts(line: &str) -> Vec<Seen> {
         is_bare: word.is_some() && !after.chars().any(char::is_alphanumeric),
     };
     let is_aside = ASIDE.split(' ').any(|aside| named.starts_with(aside));
-    let own = (!is_aside).then_some(own).into_iter();
-    own.chain(counts(text("label"))).collect()
+    Some((own.sound().filter(|_| !is_aside), text("label")))
 }
 
 /// What the spec's pattern captures of a line; `None` if that is no count.
 pub(super) fn count_by(pattern: &PrintedMetric, line: &str) -> Option<Seen> {
     let (done, total) = pattern.captured_two(line)?;
     let number = |text: &str| text.trim().parse().unwrap_or(f64::NAN);
-    let (done, total) = (number(done), total.map(number));
-    let is_count = done >= 0.0 && done <= total.unwrap_or(f64::MAX) && total != Some(0.0);
-    is_count.then(|| Seen {
+    let seen = Seen {
         format: PrintedMetric::PROGRESS,
-        done,
-        total,
+        done: number(done),
+        total: total.map(number),
         ..Seen::default()
-    })
+    };
+    seen.sound()
 }

@@ -91,7 +91,7 @@ fn real_output_of_libraries_is_read() {
 }
 
 /// `$ 3 x 40`: epochs and steps, a tenth of a second each from the first second on, in a run of 14 seconds; `at 9`, `ceil`: when the
-/// lines come; `by`: the spec's pattern. Lines of each step, of each epoch's first and last.
+/// lines come; `by`: the spec's pattern. Lines of each step, of each epoch's first and last, and of those of one epoch.
 #[test]
 fn loops_are_told_apart_and_what_spoils_them_is_said() {
     let made = include_str!("series.txt").split("## ").skip(1).map(|case| {
@@ -114,8 +114,8 @@ fn loops_are_told_apart_and_what_spoils_them_is_said() {
             };
             for template in templates.lines() {
                 let (when, template) = template.split_once(' ').unwrap_or_default();
-                if when == "each" || when == "first" && step == 1 || when == "last" && step == steps
-                {
+                let is_epochs = when == epoch.to_string() || when == "each";
+                if is_epochs || when == "first" && step == 1 || when == "last" && step == steps {
                     let names = ["{e}", "{e0}", "{s}", "{s0}", "{all}"].into_iter();
                     let named = names.zip([epoch, epoch - 1, step, step - 1, all]);
                     let line = template.replace(ESCAPE.0, ESCAPE.1);
