@@ -13,9 +13,9 @@ pub enum Doubt {
         "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again with `--fresh` on a quiet machine"
     )]
     OtherWork { taken: Percent },
-    /// The progress of a canary of all data says another time than the laws of the smaller canaries.
+    /// The progress of a canary of all data says another time than the laws of the smaller canaries, which may pass the limit.
     #[error(
-        "is another by the progress of the full run than by the smaller canaries; try a longer `canary.max_runtime`"
+        "is one by the full run's progress and another by the smaller canaries; try a longer `canary.max_runtime`"
     )]
     ApartFromProgress,
     /// Its source looks so seldom that each canary may have had far more.

@@ -119,8 +119,8 @@ pub struct Forecast {
     pub cost_at_least: Option<f64>,
     /// Where other work took much of the time of the canaries.
     pub busy: Option<BusyMachine>,
-    /// Whether the progress of a canary of all data gives a time whose interval does not meet that of the smaller canaries' laws.
-    pub is_apart: bool,
+    /// The time by the laws of the smaller canaries, where the forecast is by the progress of one of all data.
+    pub by_laws: Option<Predictive>,
     /// The largest share of the data that a completed run held.
     pub largest_share: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
@@ -159,7 +159,7 @@ impl Forecast {
             installs: None,
             cost_at_least: None,
             busy: None,
-            is_apart: false,
+            by_laws: None,
             largest_share: None,
             warnings: Vec::new(),
             notes: Vec::new(),
@@ -354,11 +354,14 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
     let laws_of_time = LawsOfTime::of(runs);
     let (by_laws, [training, download, upload]) = laws_of_time.at(1.0);
     let by_progress = ByProgress::of(runs);
-    let is_apart = (by_progress.as_ref().zip(by_laws.as_ref().ok()))
-        .is_some_and(|(progress, laws)| progress.is_apart_from(laws));
-    let time = match &by_progress {
-        Some(progress) => Ok(progress.time.clone()),
-        None => by_laws,
+    let (time, by_laws) = match &by_progress {
+        Some(progress) => {
+            // Two canaries are few for a forecast, and enough to confirm one.
+            let of_few = || LawsOfTime::of(&runs.clone().provisional()).at(1.0).0;
+            let laws = by_laws.or_else(|_| of_few());
+            (laws.clone().map(|_| progress.time.clone()), laws.ok())
+        }
+        None => (by_laws, None),
     };
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
@@ -420,7 +423,7 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         cold_offset: runs.cold_offset(),
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
-        is_apart,
+        by_laws,
         largest_share: runs.largest_share(),
     }
 }

@@ -84,7 +84,7 @@ fn too_few(points: &[Observation], subject: &str) -> String {
 }
 
 /// Samples whose bytes differ by a smaller factor are of one size, whatever their fractions.
-const ONE_SIZE: f64 = 1.1;
+pub(super) const ONE_SIZE: f64 = 1.1;
 
 /// How many sizes of the design the points have. Fractions with the same data are one size, and so are samples of one fraction
 /// with different bytes.

@@ -1,7 +1,7 @@
 //! The time of a full run by the **progress** that a canary of all the data printed until it was ended at its limit.
 //!
 //! ```text
-//! T = t_m + (N - d_m) r e^(f/2) + l,    ln y = ln T + s t_5,    s^2 = 0.08^2 + (0.25 f)^2 + g^2
+//! T = t_m + (N - d_m) r e^(f/2) + l,    ln y = ln T + s t_5,    s^2 = 0.08^2 + (0.25 f)^2 + g^2 + p^2
 //! ```
 //!
 //! It printed that d_i of N steps were done at t_i, i = 0 to m. r is the time of a step in the later half of these: the first ones
@@ -10,11 +10,20 @@
 //! largest canary that ran to its end: steps that get dearer, pauses between epochs. Half of it counts: in small canaries all steps
 //! have an overhead. l is what comes after the last step, by a line in the share through the smallest and the largest canary.
 //!
+//! What printed no further line until its limit had not come to that line: T is no less than this says, and p is the logarithm of
+//! how many times as long that is.
+//!
+//! A script may print what it likes. So its steps must be about as many as the smaller canaries' lead to, and nothing is within a
+//! limit that the full run passes more likely than not by the laws of these ([`Forecast::is_apart`]).
+//!
 //! `benches/progress` has the 17 jobs of nine libraries that the constants were chosen on and judged by.
 
-use super::Predictive;
+use super::points::ONE_SIZE;
 use super::runs::Runs;
+use super::{Forecast, Predictive};
 use crate::measurement::Measurement;
+use crate::measurement::progress::JobProgress;
+use crate::metric::Metric;
 use crate::units::Fraction;
 
 /// Of ln y: what runs differ by, and what is unknown of the steps that are left where no canary shows them.
@@ -33,39 +42,27 @@ const SHORTEST_WINDOW: f64 = 0.02;
 const ALL_STEPS: f64 = 0.9;
 /// Two canaries that print no total did as many steps if these differ by less.
 const SAME_STEPS: f64 = 0.01;
+/// The full run's steps are at most so many times as many, or as few, as by the line through the canaries'.
+const IN_LINE: f64 = 1.5;
 
 /// What a canary of all data said of its progress until its limit.
 pub(super) struct ByProgress<'a> {
-    pub(super) run: &'a Measurement,
+    run: &'a Measurement,
     /// The share of its steps that it had done, in (0, 1].
-    pub(super) reached: f64,
+    reached: f64,
     pub(super) time: Predictive,
 }
 
 impl<'a> ByProgress<'a> {
-    /// Of several such canaries the one that got farthest; `None` where none says how far it is.
+    /// Of several such canaries the one that got farthest; `None` where none says how far it is as the smaller ones do.
     pub(super) fn of(runs: &Runs<'a>) -> Option<Self> {
-        let mut ended: Vec<Steps> = runs
-            .entered()
-            .iter()
-            .filter_map(|run| Steps::of(run))
-            .collect();
-        ended.sort_by(|a, b| a.share.total_cmp(&b.share));
-        let stopped_early = |run: &Steps| run.total.is_some_and(|all| run.done() < ALL_STEPS * all);
-        if ended.is_empty() || ended.iter().any(stopped_early) {
-            return None;
-        }
-        let of_all =
-            |(run, _): &(&'a Measurement, f64)| run.data_share() == 1.0 && run.work_share() == 1.0;
-        let candidates = runs.timed_out().filter(of_all);
-        let read = candidates.filter_map(|(run, limit)| Self::read(run, limit, &ended));
+        let does_all = |run: &&Measurement| run.work_share() == 1.0;
+        let ended = runs.entered().iter().copied().filter(does_all);
+        let ended = Ended::of(ended.filter_map(Steps::of).collect())?;
+        let full = runs.timed_out();
+        let full = full.filter(|(run, _)| run.data_share() == 1.0 && does_all(run));
+        let read = full.filter_map(|(run, limit)| Self::read(run, limit, &ended));
         read.max_by(|a, b| a.reached.total_cmp(&b.reached))
-    }
-
-    /// Whether no time is in the middle nine tenths of both.
-    pub(super) fn is_apart_from(&self, laws: &Predictive) -> bool {
-        let ends = [&self.time, laws].map(|time| [0.05, 0.95].map(|p| time.quantile(p)));
-        ends[0][1] < ends[1][0] || ends[1][1] < ends[0][0]
     }
 
     pub(super) fn note(&self) -> String {
@@ -76,95 +73,138 @@ impl<'a> ByProgress<'a> {
         )
     }
 
-    fn read(run: &'a Measurement, limit: f64, ended: &[Steps]) -> Option<Self> {
-        let steps = Steps::of(run)?;
-        let total = steps.total.or_else(|| same_steps(ended))?;
-        let (first, last) = (steps.points.first()?, steps.points.last()?);
+    fn read(run: &'a Measurement, limit: f64, ended: &Ended) -> Option<Self> {
+        let steps = Steps::of(run).filter(|steps| steps.progress.spoilt().is_none())?;
+        let total = ended.total(&steps)?;
+        let (first, last) = (steps.points[0], steps.last());
         let is_few = steps.points.len() < FEW_POINTS;
         let middle = match is_few {
             true => first.1,
             false => f64::midpoint(first.1, last.1),
         };
-        let (at, of_step) = (steps.time_at(middle), |from: (f64, f64), to: (f64, f64)| {
-            (to.0 - from.0) / (to.1 - from.1)
-        });
-        let rate = of_step((at, middle), *last);
+        let half = (steps.time_at(middle), middle);
+        let of_step = |from: (f64, f64), to: (f64, f64)| (to.0 - from.0) / (to.1 - from.1);
+        let rate = of_step(half, last);
         let drift = match is_few {
             true => OF_FEW_POINTS,
-            false => (rate / of_step(*first, (at, middle))).ln(),
+            false => (rate / of_step(first, half)).ln(),
         };
-        let shape = ended
-            .last()
-            .and_then(|run| run.shape([middle, last.1].map(|done| done / total)));
+        let shape = ended.large.shape([middle, last.1].map(|done| done / total));
         let doubt = shape.map_or(WITHOUT_SHAPE, |shape| SHAPE_DOUBT * shape);
-        let left = (total - last.1).max(0.0) * rate * (SHAPE_COUNTS * shape.unwrap_or(0.0)).exp();
-        let time = (last.0 + left + tail(ended)).max(limit);
-        let scale = NOISE.hypot(doubt).hypot(drift);
-        let is_known = last.1 > middle && time.is_finite() && scale.is_finite();
-        is_known.then(|| Self {
+        let of_left = rate * (SHAPE_COUNTS * shape.unwrap_or(0.0)).exp();
+        let (left, tail) = (total - last.1, ended.in_line(Steps::tail));
+        let said = last.0 + left * of_left + tail;
+        let lines = steps.points.windows(2).map(|two| two[1].1 - two[0].1);
+        let at_least = limit + (left - lines.fold(0.0, f64::max)).max(0.0) * of_left;
+        let time = said.max(at_least);
+        let scale = NOISE.hypot(doubt).hypot(drift).hypot((time / said).ln());
+        (time.is_finite() && scale.is_finite()).then(|| Self {
             run,
-            reached: (last.1 / total).min(1.0),
+            reached: last.1 / total,
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
         })
     }
 }
 
-/// What comes after the last step, in seconds: by the line in the share through the smallest and the largest canary, not falling.
-fn tail(ended: &[Steps]) -> f64 {
-    let of = |run: &Steps| (run.time - run.points.last().map_or(run.time, |last| last.0)).max(0.0);
-    let (Some(small), Some(large)) = (ended.first(), ended.last()) else {
-        return 0.0;
-    };
-    let growth = (of(large) - of(small)) / (large.share - small.share);
-    let growth = if growth.is_finite() {
-        growth.max(0.0)
-    } else {
-        0.0
-    };
-    of(large) + growth * (1.0 - large.share)
+impl Forecast {
+    /// Whether a limit of the time, or of what goes with it, is not kept but by the progress: by the laws of the smaller canaries it
+    /// is passed more likely than not, or no time is in the middle nine tenths of both.
+    pub fn is_apart(&self, quantity: &Predictive, limit: f64) -> bool {
+        let (Some(laws), Ok(time)) = (&self.by_laws, &self[Metric::Time]) else {
+            return false;
+        };
+        let [low, high] = [0.05, 0.95].map(|p| [time, laws].map(|time| time.quantile(p)));
+        let is_passed = laws.median() > limit * time.median() / quantity.median();
+        is_passed || high[0] < low[1] || high[1] < low[0]
+    }
 }
 
-/// The steps of canaries of two sizes or more that print no total, where all did as many: then data do not change it.
-fn same_steps(ended: &[Steps]) -> Option<f64> {
-    let (small, large) = (ended.first()?, ended.last()?);
-    let is_same = |run: &Steps| (run.done() - large.done()).abs() <= SAME_STEPS * large.done();
-    let are_two = large.share > small.share;
-    (are_two && ended.iter().all(|run| run.total.is_none() && is_same(run))).then(|| large.done())
+/// The smallest and the largest canary that ran to their end.
+struct Ended<'a> {
+    small: Steps<'a>,
+    large: Steps<'a>,
+}
+
+impl<'a> Ended<'a> {
+    /// `None` of one size, and where one of them stopped early or counts in another way.
+    fn of(mut all: Vec<Steps<'a>>) -> Option<Self> {
+        all.sort_by(|a, b| a.share.total_cmp(&b.share));
+        let large = all.pop()?;
+        // All that a small canary does may come at once.
+        let is_sound = large.progress.spoilt().is_none() && large.is_like(&large);
+        let are_alike = is_sound && all.iter().all(|run| run.is_like(&large));
+        let small = all.into_iter().next()?;
+        let are_two = large.share > ONE_SIZE * small.share && large.share < 1.0;
+        (are_alike && are_two).then_some(Self { small, large })
+    }
+
+    /// By the line in the share, not falling.
+    fn in_line(&self, value: impl Fn(&Steps<'a>) -> f64) -> f64 {
+        let [small, large] = [&self.small, &self.large].map(value);
+        let growth = (large - small) / (self.large.share - self.small.share);
+        large + growth.max(0.0) * (1.0 - self.large.share)
+    }
+
+    /// The steps of the full run: as it says, as many passes as the canaries made, or as many as they did.
+    fn total(&self, full: &Steps) -> Option<f64> {
+        let expected = self.in_line(|run| run.last().1);
+        let (said, large) = (full.progress, self.large.progress);
+        let total = match (large.total, large.pass) {
+            (Some(_), _) => said.total?,
+            (None, Some(_)) => said.pass? * f64::from(large.passes),
+            (None, None) => expected,
+        };
+        let is_in_line = (total / expected).max(expected / total) <= IN_LINE;
+        (said.format == large.format && is_in_line && full.last().1 <= total).then_some(total)
+    }
 }
 
 /// The steps of a run, as it printed them.
-struct Steps {
+struct Steps<'a> {
+    progress: &'a JobProgress,
     /// Of the data.
     share: f64,
     /// Of the whole run, in seconds.
     time: f64,
-    /// Of the steps.
-    total: Option<f64>,
-    /// When, in seconds, so many steps were done; both rise, and there are at least two.
+    /// When, in seconds, so many steps were done; both rise from 0 or more, and there are at least two.
     points: Vec<(f64, f64)>,
 }
 
-impl Steps {
-    /// `None` where the run says nothing of its progress, or what cannot be relied on.
-    fn of(run: &Measurement) -> Option<Self> {
-        let progress = run.progress.as_ref().filter(|it| it.spoilt().is_none())?;
+impl<'a> Steps<'a> {
+    /// `None` where the run says nothing of its progress that can be read.
+    fn of(run: &'a Measurement) -> Option<Self> {
+        let progress = run.progress.as_ref()?;
         let points = progress.points.iter().map(|(at, done)| (at.0, *done));
-        let points: Vec<_> = points
-            .filter(|(at, done)| at.is_finite() && done.is_finite())
-            .collect();
-        let rise = points
-            .windows(2)
-            .all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1);
-        (rise && points.len() > 1).then_some(Self {
+        let points: Vec<_> = points.collect();
+        let rise = |two: &[(f64, f64)]| two[0].0 < two[1].0 && two[0].1 < two[1].1;
+        let are_sound = points.len() > 1 && points.windows(2).all(rise);
+        (are_sound && points[0].0 >= 0.0 && points[0].1 >= 0.0).then_some(Self {
+            progress,
             share: run.data_share(),
             time: run.time()?.0,
-            total: progress.total,
             points,
         })
     }
 
-    fn done(&self) -> f64 {
-        self.points.last().map_or(0.0, |last| last.1)
+    fn last(&self) -> (f64, f64) {
+        self.points[self.points.len() - 1]
+    }
+
+    /// What comes after the last step, in seconds.
+    fn tail(&self) -> f64 {
+        (self.time - self.last().0).max(0.0)
+    }
+
+    /// Whether both ran to the end of what they count in one way: of a total, or in as many passes, or as many steps.
+    fn is_like(&self, other: &Self) -> bool {
+        let (own, others) = (self.progress, other.progress);
+        let (done, of_other) = (self.last().1, other.last().1);
+        own.format == others.format
+            && match (own.total, own.pass) {
+                (Some(total), _) => others.total.is_some() && done >= ALL_STEPS * total,
+                (None, Some(_)) => others.total.is_none() && own.passes == others.passes,
+                (None, None) => (done - of_other).abs() <= SAME_STEPS * of_other,
+            }
     }
 
     /// When so many steps were done: between two lines in proportion, not beyond the ends.
@@ -180,146 +220,15 @@ impl Steps {
 
     /// The logarithm of how many times as long the steps after the window of these shares are as those in it.
     fn shape(&self, window: [f64; 2]) -> Option<f64> {
-        let total = self.total.unwrap_or_else(|| self.done());
-        let [from, to] = window.map(|share| share * total);
-        let [start, end, all] = [from, to, self.done()].map(|done| self.time_at(done));
+        let done = self.last().1;
+        let [from, to] = window.map(|share| share * self.progress.total.unwrap_or(done));
+        let [start, end, all] = [from, to, done].map(|done| self.time_at(done));
         let of_window = (end - start) / (to - from);
-        let after = (all - end) / (self.done() - to);
+        let after = (all - end) / (done - to);
         let shape = (after / of_window).ln();
         (end - start >= SHORTEST_WINDOW && shape.is_finite()).then_some(shape)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::super::tests::{ended, forecast_of, near, run};
-    use super::*;
-    use crate::forecast::Forecast;
-    use crate::measurement::Outcome;
-    use crate::measurement::progress::JobProgress;
-    use crate::metric::Metric;
-    use crate::units::Seconds;
-
-    /// A canary of so many percent, which took `time` and had done the steps of `lines` (seconds, steps) of `total`.
-    fn printed(percent: f64, time: f64, total: Option<f64>, lines: &[(f64, f64)]) -> Measurement {
-        let points = lines.iter().map(|(at, done)| (Seconds(*at), *done));
-        Measurement {
-            progress: Some(JobProgress {
-                format: "tqdm".to_owned(),
-                total,
-                pass: total,
-                passes: 1,
-                points: points.collect(),
-                doubts: BTreeSet::default(),
-            }),
-            ..run(percent, time)
-        }
-    }
-
-    /// Eleven lines of evenly long steps from `start` on.
-    fn even(start: f64, step: f64, steps: f64) -> Vec<(f64, f64)> {
-        let parts = (0..=10).map(|tenth| steps * f64::from(tenth) / 10.0);
-        parts.map(|done| (start + step * done, done)).collect()
-    }
-
-    /// 1 and 10 % to their end, and all of it until its limit.
-    fn forecast(total: Option<f64>, [small, large, full]: [(f64, Vec<(f64, f64)>); 3]) -> Forecast {
-        let total_of = |share: f64| total.map(|total| total * share);
-        forecast_of(&[
-            printed(1.0, small.0, total_of(0.01), &small.1),
-            printed(10.0, large.0, total_of(0.1), &large.1),
-            ended(printed(100.0, full.0, total, &full.1), Outcome::TimedOut),
-        ])
-    }
-
-    fn time(forecast: &Forecast) -> Option<f64> {
-        forecast[Metric::Time].as_ref().ok().map(Predictive::median)
-    }
-
-    #[test]
-    fn a_full_run_is_forecast_from_its_first_steps_and_from_how_the_canaries_went_on() {
-        // 1,000 steps of 2 s after 100 s, and 5 s after the last.
-        let small = || (6.0 + 20.0, even(1.0, 2.0, 10.0));
-        let large = || (15.0 + 200.0, even(10.0, 2.0, 100.0));
-        let full = || (300.0, even(100.0, 2.0, 100.0));
-        let even_steps = forecast(Some(1000.0), [small(), large(), full()]);
-        assert!(near(time(&even_steps).unwrap(), 100.0 + 2000.0 + 5.0, 1e-9));
-        assert!(
-            even_steps.notes[0]
-                .contains("the progress of the 100% canary, which had done 10% of its steps")
-        );
-        // In the canary of 10 % the steps after the first tenth took four times as long: half of the logarithm counts, which is twice.
-        let dearer = vec![(10.0, 0.0), (20.0, 5.0), (30.0, 10.0), (750.0, 100.0)];
-        let dearer = forecast(Some(1000.0), [small(), (755.0, dearer), full()]);
-        assert!(near(
-            time(&dearer).unwrap(),
-            300.0 + 900.0 * 2.0 * 2.0 + 5.0,
-            1e-9
-        ));
-        // What follows the last step grows with the data: 5 s, 14 s, 104 s.
-        let long_tail = forecast(Some(1000.0), [small(), (224.0, large().1), full()]);
-        assert!(near(time(&long_tail).unwrap(), 2100.0 + 104.0, 1e-9));
-        // Rounds of boosting print no total, and data do not change it.
-        let rounds = |time: f64, step: f64| (time, even(1.0, step, 50.0));
-        let boosted = [
-            rounds(12.0, 0.2),
-            rounds(102.0, 2.0),
-            (201.0, even(1.0, 20.0, 10.0)),
-        ];
-        assert!(near(time(&forecast(None, boosted)).unwrap(), 1002.0, 1e-9));
-    }
-
-    #[test]
-    fn what_the_steps_do_not_say_is_not_forecast_from_them() {
-        let full = || (300.0, even(100.0, 2.0, 100.0));
-        let large = || (215.0, even(10.0, 2.0, 100.0));
-        for (case, small, large, full) in [
-            ("stops early", (26.0, even(1.0, 2.0, 8.0)), large(), full()),
-            (
-                "one line",
-                (26.0, even(1.0, 2.0, 10.0)),
-                large(),
-                (300.0, vec![(100.0, 1.0)]),
-            ),
-            (
-                "time goes back",
-                (26.0, even(1.0, 2.0, 10.0)),
-                large(),
-                (300.0, vec![(100.0, 1.0), (99.0, 2.0)]),
-            ),
-        ] {
-            assert_eq!(
-                time(&forecast(Some(1000.0), [small, large, full])),
-                None,
-                "{case}"
-            );
-        }
-        // As many rounds as the data want.
-        let early = [
-            (22.0, even(1.0, 2.0, 10.0)),
-            (201.0, even(1.0, 2.0, 100.0)),
-            full(),
-        ];
-        assert_eq!(time(&forecast(None, early)), None);
-    }
-
-    #[test]
-    fn smaller_canaries_that_say_another_time_are_a_doubt() {
-        let canaries = |step: f64| {
-            let small = [1.0, 5.0, 10.0].map(|percent| {
-                printed(
-                    percent,
-                    21.0 * percent,
-                    Some(10.0 * percent),
-                    &even(percent, 2.0, 10.0 * percent),
-                )
-            });
-            let full = printed(100.0, 1000.0, Some(1000.0), &even(100.0, step, 90.0));
-            [small.to_vec(), vec![ended(full, Outcome::TimedOut)]].concat()
-        };
-        assert!(!forecast_of(&canaries(2.0)).is_apart);
-        assert!(forecast_of(&canaries(10.0)).is_apart);
-    }
-}
+mod tests;

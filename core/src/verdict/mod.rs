@@ -251,7 +251,8 @@ fn judge_line(
                 let doubt = Doubt::OtherWork { taken: busy.taken };
                 return found.at_risk(&doubt).without_chance();
             }
-            let apart = (forecast.is_apart && is_of_time).then_some(&Doubt::ApartFromProgress);
+            let is_apart = is_of_time && forecast.is_apart(predictive, line.limit.number);
+            let apart = is_apart.then_some(&Doubt::ApartFromProgress);
             match doubt.or(may_have_had.as_ref()).or(apart) {
                 Some(doubt) => found.doubted(doubt),
                 None if is_max && !is_known && may_pass() != LineVerdict::Within => {

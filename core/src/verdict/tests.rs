@@ -204,6 +204,14 @@ fn each_forecast_is_held_against_its_lines() {
             at_most(Time, 36_000.0),
         ]
     };
+    let printed = Forecast {
+        by_laws: about(4500.0).ok(),
+        ..nothing_known()
+            .with(Time, about(3600.0))
+            .with(Cost, about(1.0))
+    };
+    let of_progress = [4400.0, 6000.0].map(|limit| at_most(Time, limit));
+    let of_its_cost = [1.2, 1.6].map(|limit| at_most(Cost, limit));
     let known = || {
         (nothing_known().with(Cost, about(50.0)))
             .with(Time, about(3600.0))
@@ -294,6 +302,11 @@ fn each_forecast_is_held_against_its_lines() {
             // Other work took four fifths of the machine; a script on one of two CPUs and one on both.
             ("other work slowed it", busy(0.2), slowed()),
             ("and it passes the limit alone", busy(0.6), slowed()),
+            (
+                "what it printed is shorter than smaller canaries say",
+                printed,
+                [of_progress, of_its_cost].concat(),
+            ),
             // An implicit line counts only where it complains, and one of level warn never.
             ("no line", known(), vec![]),
             (

@@ -1,0 +1,76 @@
+use std::collections::BTreeSet;
+
+use super::super::tests::{ended, forecast_of, near, run};
+use crate::measurement::progress::JobProgress;
+use crate::measurement::{Measurement, Outcome};
+use crate::metric::Metric;
+use crate::units::Seconds;
+
+/// A canary of so many percent, as a row of `cases.txt` writes it.
+fn printed(percent: f64, text: &str) -> Measurement {
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let (time, text) = text.split_once(": ").unwrap();
+    let (lines, total) = text.split_once(" of ").unwrap();
+    let points = match lines.split_once('+') {
+        Some((start, steps)) => {
+            let (steps, each) = steps.split_once('x').unwrap();
+            let done = (0..=10).map(|line| number(steps) * f64::from(line) / 10.0);
+            let points = done.map(|done| (Seconds(number(start) + done * number(each)), done));
+            points.collect()
+        }
+        None => {
+            let points = lines.split(' ').map(|line| line.split_once('@').unwrap());
+            let points = points.map(|(done, at)| (Seconds(number(at)), number(done)));
+            points.collect()
+        }
+    };
+    let (passes, pass) = total.split_once('x').unwrap_or(("1", total));
+    let pass = pass.parse().ok();
+    let progress = JobProgress {
+        format: "tqdm".to_owned(),
+        total: pass.filter(|_| passes == "1"),
+        pass,
+        passes: passes.parse().unwrap(),
+        points,
+        doubts: BTreeSet::default(),
+    };
+    Measurement {
+        progress: Some(progress),
+        ..run(percent, number(time))
+    }
+}
+
+#[test]
+fn a_full_run_is_forecast_from_its_steps_as_far_as_they_can_be_believed() {
+    let rows = include_str!("cases.txt").lines();
+    for row in rows.filter(|row| !row.is_empty() && !row.starts_with('#')) {
+        let [_, small, large, full, expected] =
+            Vec::from_iter(row.split(" | ")).try_into().unwrap();
+        let forecast = forecast_of(&[
+            printed(1.0, small),
+            printed(10.0, large),
+            ended(printed(100.0, full), Outcome::TimedOut),
+        ]);
+        let time = forecast[Metric::Time].as_ref().ok();
+        match expected.split_at(expected.rfind(' ').unwrap()) {
+            ("=", " nothing") => assert_eq!(time, None, "{row}"),
+            ("=", median) => {
+                let time = time.expect(row);
+                assert!(
+                    near(time.median(), median.trim().parse().unwrap(), 1e-9),
+                    "{row}: {time:?}"
+                );
+                assert!(forecast.notes[0].contains("the progress of the 100% canary"));
+            }
+            (_, limit) => {
+                let time = time.expect(row);
+                for part in [0.2, 0.4, 0.6, 0.8, 0.9] {
+                    let limit = part * limit.trim().parse::<f64>().unwrap();
+                    let is_within =
+                        time.chance_above(limit) <= 0.05 && !forecast.is_apart(time, limit);
+                    assert!(!is_within, "{row}: at {limit}, {time:?}");
+                }
+            }
+        }
+    }
+}
