@@ -23,6 +23,9 @@ const GPU_MEMORY_STEP: Bytes = Bytes(32 * Bytes::MIB);
 /// Readings of one GPU's memory differ by the rounding of its percentage at most.
 const SAME_GPU: f64 = 0.01;
 
+/// Of ln y: what a full run was seen to use in its first tenth is all but a tenth in 95 of 100 (`benches/progress`).
+const SEEN_OF_ALL: f64 = 0.0473;
+
 /// The forecast of a peak of memory.
 pub(super) struct MemoryForecast {
     pub(super) bytes: Quantity,
@@ -44,8 +47,13 @@ impl MemoryForecast {
 }
 
 /// Bytes by a law in the data; percent from the bytes and the machine, or by a law of their own if only percentages were
-/// measured, as in the seed library's table.
-pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForecast {
+/// measured, as in the seed library's table. `full`: a run of all data that was ended at its limit after some of its steps.
+pub(super) fn forecast(
+    runs: &Runs,
+    full: Option<&Measurement>,
+    offer: &Offer,
+    of: MemoryOf,
+) -> MemoryForecast {
     let mut peaks = runs.entered().iter().map(|run| run.usage.peak(of));
     let mut known = KnownPeak {
         is_measured: peaks.any(|peak| peak.is_some()),
@@ -73,6 +81,8 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
     }
     let (bytes, percent, law) = quantities(runs, offer, of);
     let percent = worst_group(runs, offer, of).map_or(percent, Ok);
+    let bytes = with_seen(bytes, full.and_then(peak_bytes(of)));
+    let percent = with_seen(percent, full.and_then(|run| percent_of_run(run, offer, of)));
     let pool = || (of == MemoryOf::Gpu && is_pool_of_jax(runs, offer)).then_some(Doubt::JaxPool);
     known.doubt = doubt_of_source.or_else(pool);
     if percent.is_err() {
@@ -84,6 +94,17 @@ pub(super) fn forecast(runs: &Runs, offer: &Offer, of: MemoryOf) -> MemoryForeca
         law,
         known,
     }
+}
+
+/// What the full run had before it was ended is the least and, as most allocate at first, about all. What it has later nobody saw:
+/// within a limit is only what the law of the smaller canaries keeps too.
+fn with_seen(law: Quantity, seen: Option<f64>) -> Quantity {
+    let seen = seen.filter(|seen| *seen > 0.0 && seen.is_finite());
+    let seen = seen.map(|seen| Predictive::log_student_t(seen, SEEN_OF_ALL, 5.0));
+    law.map(|law| match seen {
+        Some(seen) => seen.or_if_steeper(law),
+        None => law,
+    })
 }
 
 /// The highest peak that may not have been seen, in percent of the machine.
@@ -245,13 +266,16 @@ fn doubt_of_source(runs: &Runs, of: MemoryOf) -> Option<Doubt> {
 
 /// What each run used, in percent of its machine or GPU.
 fn percents(runs: &Runs, offer: &Offer, of: MemoryOf) -> Vec<f64> {
+    let percents = runs.entered().iter();
+    let percents = percents.filter_map(|run| percent_of_run(run, offer, of));
+    percents.collect()
+}
+
+fn percent_of_run(run: &Measurement, offer: &Offer, of: MemoryOf) -> Option<f64> {
     let each = offer.memory_of_each(of).filter(|memory| memory.0 > 0);
-    let percents = runs.entered().iter().filter_map(|run| {
-        let of_bytes = || Some(peak_bytes(of)(run)? / each?.as_f64() * 100.0);
-        peak_percent(of)(run).or_else(of_bytes)
-    });
-    let is_percent = |percent: &f64| percent.is_finite() && *percent >= 0.0;
-    percents.filter(is_percent).collect()
+    let of_bytes = || Some(peak_bytes(of)(run)? / each?.as_f64() * 100.0);
+    let percent = peak_percent(of)(run).or_else(of_bytes);
+    percent.filter(|percent| percent.is_finite() && *percent >= 0.0)
 }
 
 pub(super) fn percent_of(

@@ -342,26 +342,26 @@ impl Estimate {
 /// The forecast of one full run. Deterministic, and the same for any order of the measurements; only of runs of different data
 /// without the times of their ends, the last decides which data are the newest.
 pub fn forecast(basis: &Basis) -> Forecast {
-    of_runs(basis, &Runs::choose(basis.measurements))
+    of_runs(basis, Runs::choose(basis.measurements))
 }
 
 /// The same from as few runs as there are: what a design goes by before it has enough. Not for a report.
 pub fn provisional(basis: &Basis) -> Forecast {
-    of_runs(basis, &Runs::choose(basis.measurements).provisional())
+    of_runs(basis, Runs::choose(basis.measurements).provisional())
 }
 
-fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
+fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
+    let by_progress = ByProgress::of(&runs);
+    let runs = &match by_progress {
+        // Two canaries are few for a forecast, and enough to confirm one.
+        Some(_) => runs.provisional(),
+        None => runs,
+    };
     let laws_of_time = LawsOfTime::of(runs);
     let (by_laws, [training, download, upload]) = laws_of_time.at(1.0);
-    let by_progress = ByProgress::of(runs);
-    let (time, by_laws) = match &by_progress {
-        Some(progress) => {
-            // Two canaries are few for a forecast, and enough to confirm one.
-            let of_few = || LawsOfTime::of(&runs.clone().provisional()).at(1.0).0;
-            let laws = by_laws.or_else(|_| of_few());
-            (laws.clone().map(|_| progress.time.clone()), laws.ok())
-        }
-        None => (by_laws, None),
+    let (time, by_laws) = match (&by_progress, by_laws) {
+        (Some(progress), Ok(laws)) => (Ok(progress.time.clone()), Some(laws)),
+        (_, by_laws) => (by_laws, None),
     };
     let time_at_least = runs.time_at_least();
     let time = match (time, time_at_least) {
@@ -370,8 +370,9 @@ fn of_runs(basis: &Basis, runs: &Runs) -> Forecast {
         )),
         (time, _) => time,
     };
-    let memory = memory::forecast(runs, basis.offer, MemoryOf::Machine);
-    let gpu_memory = memory::forecast(runs, basis.offer, MemoryOf::Gpu);
+    let full = by_progress.as_ref().map(|progress| progress.run);
+    let [memory, gpu_memory] =
+        MemoryOf::ALL.map(|of| memory::forecast(runs, full, basis.offer, of));
     let step_time = runs
         .measured(|run| seconds(run.step_seconds))
         .and_then(|points| level::positive_median(&points, Metric::StepTime.words()));

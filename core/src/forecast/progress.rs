@@ -47,7 +47,7 @@ const IN_LINE: f64 = 1.5;
 
 /// What a canary of all data said of its progress until its limit.
 pub(super) struct ByProgress<'a> {
-    run: &'a Measurement,
+    pub(super) run: &'a Measurement,
     /// The share of its steps that it had done, in (0, 1].
     reached: f64,
     pub(super) time: Predictive,

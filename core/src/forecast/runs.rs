@@ -12,7 +12,6 @@ use crate::metric::MemoryOf;
 use crate::units::Seconds;
 
 /// The runs that enter the fits, and the others by reason.
-#[derive(Clone)]
 pub(super) struct Runs<'a> {
     entered: Vec<&'a Measurement>,
     /// The first run of the series, with cold caches: by its end, else the smallest size's first replicate.

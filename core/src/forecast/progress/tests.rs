@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
-use super::super::tests::{ended, forecast_of, near, run};
+use super::super::tests::{ended, forecast_of, near, run, with_memory};
 use crate::measurement::progress::JobProgress;
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
 /// A canary of so many percent, as a row of `cases.txt` writes it.
 fn printed(percent: f64, text: &str) -> Measurement {
@@ -73,4 +73,22 @@ fn a_full_run_is_forecast_from_its_steps_as_far_as_they_can_be_believed() {
             }
         }
     }
+}
+
+/// 1 and 2 GiB of 32 in canaries of 1 and 10 %, and 8 in all data.
+#[test]
+fn memory_is_what_a_full_run_had_before_it_was_ended() {
+    let with = |gib: u64, run: Measurement| with_memory(run, gib * Bytes::GIB);
+    let forecast = forecast_of(&[
+        with(1, printed(1.0, "26: 1+10x2 of 10")),
+        with(2, printed(10.0, "215: 10+100x2 of 100")),
+        with(
+            8,
+            ended(printed(100.0, "300: 100+100x2 of 1000"), Outcome::TimedOut),
+        ),
+    ]);
+    let percent = forecast[Metric::Memory].as_ref().unwrap();
+    assert!(near(percent.median(), 25.0, 1e-9) && near(percent.quantile(0.95), 27.5, 0.001));
+    // By the law of the two it may be more, so no line there is within.
+    assert!(percent.if_steeper().quantile(0.95) > 30.0);
 }
