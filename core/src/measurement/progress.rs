@@ -5,8 +5,6 @@
 
 mod formats;
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -45,48 +43,33 @@ pub struct JobProgress {
     pub passes: u32,
     /// The seconds since the start, and what was done then: both rise. Some 200 at most.
     pub points: Vec<(Seconds, f64)>,
-    /// What speaks against it.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub doubts: BTreeSet<ProgressDoubt>,
+    /// What makes it of no use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<ProgressDoubt>,
 }
 
-/// What speaks against a job's progress.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+/// Why a job's progress is of no use, in words that follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgressDoubt {
     /// All of it came at once, as what waits in a buffer does.
+    #[error("it came all at once: set PYTHONUNBUFFERED to 1 in `environment`")]
     AtOnce,
     /// It often goes back.
+    #[error("it jumps back")]
     JumpsBack,
-    /// It came in few blocks.
-    InBlocks,
-    /// Several processes print it, not in step.
-    SeveralProcesses,
-    /// A loop begins again, and how often is not printed.
-    BeginsAgain,
     /// The total changed.
+    #[error("its total changes")]
     TotalChanges,
     /// Other loops come first, or go on at the same time.
+    #[error("another loop comes before it or goes on beside it")]
     SeveralLoops,
-    /// All was done long before the end of the run.
-    DoneEarly,
 }
 
 impl JobProgress {
     /// Why nothing can be read of it; else it is a share of the whole work where it has a total, and without one only a speed.
-    pub fn spoilt(&self) -> Option<&'static str> {
-        const BUFFER: &str = "it came all at once: set PYTHONUNBUFFERED to 1 in `environment`";
-        self.doubts.iter().find_map(|doubt| match doubt {
-            ProgressDoubt::AtOnce => Some(BUFFER),
-            ProgressDoubt::JumpsBack => Some("it jumps back"),
-            ProgressDoubt::TotalChanges => Some("its total changes"),
-            ProgressDoubt::SeveralLoops => {
-                Some("another loop comes before it or goes on beside it")
-            }
-            _ => None,
-        })
+    pub fn spoilt(&self) -> Option<ProgressDoubt> {
+        self.doubts.first().copied()
     }
 
     /// The seconds since the start and the share of the whole work, 0 to 1; none without a total.
@@ -131,15 +114,23 @@ impl JobProgress {
             let is_another = !is_own && other.passes == 1 && other.last.total.is_some();
             is_another && (is_first || is_long(other))
         });
-        let mut doubts = main.doubts(total, end);
-        doubts.extend(are_beside.then_some(ProgressDoubt::SeveralLoops));
+        let end = end.map_or(main.now.0, |end| end.0);
+        // A run that was ended soon after its first counts has few.
+        let moment = if main.risen < 5 { 0.0 } else { AT_ONCE * end };
+        let doubts = [
+            (main.span() <= moment.max(MOMENT), ProgressDoubt::AtOnce),
+            (main.jumps_back(), ProgressDoubt::JumpsBack),
+            (main.total_changed, ProgressDoubt::TotalChanges),
+            (are_beside, ProgressDoubt::SeveralLoops),
+        ];
+        let doubts = doubts.into_iter().filter(|(is, _)| *is);
         Some(Self {
             format: main.first.format.to_owned(),
             total,
             pass: main.total(),
             passes: main.passes,
             points: points.collect(),
-            doubts,
+            doubts: doubts.map(|(_, doubt)| doubt).collect(),
         })
     }
 }
@@ -249,11 +240,11 @@ impl Loop {
 
     /// Whether many lines say a count again, as where several processes print it.
     fn are_several(&self) -> bool {
-        self.is_often(self.again, 0.3)
+        10 * self.again >= 3 * self.lines
     }
 
-    fn is_often(&self, count: u64, part: f64) -> bool {
-        count as f64 >= part * self.lines as f64
+    fn jumps_back(&self) -> bool {
+        10 * self.astray >= self.lines && !self.are_several()
     }
 
     fn span(&self) -> f64 {
@@ -292,31 +283,6 @@ impl Loop {
         };
         let is_whole = self.last.done.fract() == 0.0 && self.passes == 1;
         is_outer && is_whole && !std::ptr::eq(self, inner)
-    }
-
-    fn doubts(&self, total: Option<f64>, end: Option<Seconds>) -> BTreeSet<ProgressDoubt> {
-        use ProgressDoubt as Doubt;
-        let end = end.map_or(self.now.0, |end| end.0);
-        let (moments, several) = (self.points.count + 1, self.are_several());
-        // A run that was ended soon after its first counts has few.
-        let moment = if self.risen < 5 { 0.0 } else { AT_ONCE * end };
-        let at_once = self.span() <= moment.max(MOMENT);
-        let in_blocks = !at_once && moments < 20 && self.risen >= 5 * moments;
-        let [often, now_and_then] = [0.1, 0.02].map(|part| self.is_often(self.astray, part));
-        let again = total.is_none() && (self.passes > 1 || self.last.total.is_some());
-        let is_done = total.is_some_and(|total| self.now.1 + self.offset() >= total);
-        let is_early = is_done && end - self.now.0 > 0.25 * self.span();
-        let all = [
-            (at_once, Doubt::AtOnce),
-            (often && !several, Doubt::JumpsBack),
-            (in_blocks, Doubt::InBlocks),
-            (now_and_then && several, Doubt::SeveralProcesses),
-            (again, Doubt::BeginsAgain),
-            (self.total_changed, Doubt::TotalChanges),
-            (is_early, Doubt::DoneEarly),
-        ];
-        let all = all.into_iter().filter(|(is, _)| *is);
-        all.map(|(_, doubt)| doubt).collect()
     }
 }
 

@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use super::super::tests::{ended, forecast_of, near, run, with_memory};
 use crate::measurement::progress::JobProgress;
 use crate::measurement::{Measurement, Outcome};
@@ -32,7 +30,7 @@ fn printed(percent: f64, text: &str) -> Measurement {
         pass,
         passes: passes.parse().unwrap(),
         points,
-        doubts: BTreeSet::default(),
+        doubts: Vec::new(),
     };
     Measurement {
         progress: Some(progress),

@@ -36,10 +36,14 @@ fn made_of(lines: &[(f64, String)], pattern: Option<&str>, end: f64) -> String {
     let ends = [points.first(), points.last()].into_iter().flatten();
     let ends = ends.map(|(at, done)| format!(", {done} at {}", at.0));
     let total = made.total.map_or("?".to_owned(), |total| total.to_string());
-    let doubts = made.doubts.iter().map(|doubt| format!("\n    {doubt:?}"));
-    let (ends, doubts) = (ends.collect::<String>(), doubts.collect::<String>());
-    let (spoilt, format) = (made.spoilt(), &made.format);
-    format!("{spoilt:?}: {format}{ends} of {total}{doubts}")
+    let why = made
+        .spoilt()
+        .map_or(String::new(), |why| format!(" ({why})"));
+    format!(
+        "{}{}{why}",
+        made.format,
+        ends.collect::<String>() + " of " + &total
+    )
 }
 
 #[test]
