@@ -230,7 +230,7 @@ fn job_headlines(report: &Report, job: &JobReport) -> Vec<Headline> {
         headlines.push(Headline { mark, text });
     }
     if let Some(drift) = &job.drift {
-        let finding = Prose::literal(drift::headline(job, drift));
+        let finding = Prose::literal(drift::headline(report, job, drift));
         let text = Prose::fill("{} {}", [name, finding]);
         headlines.push(Headline::of(drift::mark(drift), text));
     }

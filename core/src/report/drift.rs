@@ -5,8 +5,9 @@ use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{JobReport, causes};
+use super::{JobReport, Report, causes};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
+use crate::exit;
 use crate::forecast::Estimate;
 use crate::metric::Metric;
 use crate::units::Usd;
@@ -35,9 +36,10 @@ fn is_less(drift: &Drift) -> bool {
 }
 
 /// What follows the job's name: `drifted: a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`.
-pub(super) fn headline(job: &JobReport, drift: &Drift) -> String {
+pub(super) fn headline(report: &Report, job: &JobReport, drift: &Drift) -> String {
     let finding = finding(job, drift);
     let state = match drift.drifted {
+        true if report.exit_code == exit::DRIFT => "drifted (the check fails)",
         true => "drifted",
         false if may_have_drifted(drift) => "has no drift yet",
         false => "has no drift",

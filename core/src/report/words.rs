@@ -129,7 +129,9 @@ pub fn shown_verdict(verdict: Verdict, forecast: Option<&InstanceForecast>) -> V
 /// decide too.
 pub fn outcome_of_check(report: &Report, shown: Verdict) -> &'static str {
     match (report.exit_code, shown) {
-        (0, Verdict::Exceeded | Verdict::Unknown | Verdict::AtRisk) => " (the check passes)",
+        (0, Verdict::Exceeded | Verdict::Unknown | Verdict::AtRisk | Verdict::NotJudged) => {
+            " (the check passes)"
+        }
         (exit::UNKNOWN, Verdict::Unknown) | (exit::AT_RISK, Verdict::AtRisk) => {
             " (the check fails)"
         }

@@ -6,7 +6,7 @@ fn drifted() -> JobReport {
 }
 
 fn said(job: &JobReport) -> String {
-    headline(job, job.drift.as_ref().unwrap())
+    headline(&samples::of("drifted"), job, job.drift.as_ref().unwrap())
 }
 
 fn sentences(drift: &Drift) -> String {
