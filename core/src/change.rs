@@ -152,20 +152,27 @@ mod tests {
     fn a_change_cannot_leave_the_gate_by_its_own_paths() {
         let same = Some(("[\"*.py\"]", place("canary-gate.yml", "")));
         let moved = Some(("[train.py]", place("old/canary-gate.yml", "old")));
+        // Data in the checkout count, unless they are left out.
+        let data = "data/a.csv";
         let below = ["old/canary-gate.yml", "old/train.py"];
         for (head, base, concerning) in [
-            ("[docs/**]", None, &["docs/notes.md"][..]),
-            ("[docs/**]", same.clone(), &["train.py", "docs/notes.md"]),
+            ("[docs/**]", None, &["docs/notes.md", data][..]),
+            (
+                "[docs/**]",
+                same.clone(),
+                &["train.py", "docs/notes.md", data],
+            ),
             (
                 "[\"**\", \"!**/*.py\"]",
                 same,
-                &["train.py", "docs/notes.md", below[0]],
+                &["train.py", "docs/notes.md", below[0], data],
             ),
             // The base's spec mentions its own folder, and is the spec as well.
-            ("[none]", moved, &below),
-            ("[none]", None, &[]),
+            ("[none]", moved, &[below[0], below[1], data]),
+            ("[none]", None, &[data]),
+            ("[train.py, \"!data/**\"]", None, &["train.py"]),
         ] {
-            let paths = ["train.py", "docs/notes.md", below[0], below[1]];
+            let paths = ["train.py", "docs/notes.md", below[0], below[1], data];
             assert_eq!(concerned(head, base, &paths), concerning, "{head}");
         }
     }

@@ -18,6 +18,8 @@ pub struct CodeSelection {
     folders: Vec<PathBuf>,
     /// Whether the spec names the first, too: all of what it names counts that no `!` leaves out.
     is_source: bool,
+    /// From the root: the job's data in the checkout, which are no code, and of which another one is a change.
+    data: Vec<PathBuf>,
     /// The spec's file, from the root, which is never code: what of it changes a canary is in the code key by itself.
     spec: PathBuf,
 }
@@ -66,6 +68,9 @@ impl CodeSelection {
                 .map(|written| from_root(place, written))
                 .collect(),
             is_source: source.is_some(),
+            data: (job.training.channels.iter())
+                .map(|channel| from_root(place, &channel.uri))
+                .collect(),
             spec: PathBuf::from(spec),
         }
     }
@@ -92,6 +97,12 @@ impl CodeSelection {
         }
         let is_own = in_one || self.named().iter().any(|named| path.starts_with(named));
         is_own && !is_left_out
+    }
+
+    /// Whether it lies in the job's data, and no `!` leaves it out.
+    fn is_data(&self, path: &Path) -> bool {
+        self.data.iter().any(|data| path.starts_with(data))
+            && (self.globs.iter()).all(|globs| globs.decide(path) != Some(false))
     }
 
     /// Whether something may count that lies in the link or submodule `path`.
@@ -156,6 +167,7 @@ impl CodeTree {
         let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
         let path: &Path = &path.components().collect::<PathBuf>();
         self.selection.takes(path, false)
+            || self.selection.is_data(path)
             || is_folder && self.selection.may_take_in(path)
             || self.followed.iter().any(|(name, target)| {
                 // A link may lead into a submodule.

@@ -45,8 +45,8 @@ mapping! {
     /// One training job.
     pub(in crate::spec) struct JobKeys named "Job" {
         /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
-        /// change of one triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries get no other files. Default:
-        /// every file.
+        /// change of one, or of data in the checkout, triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries
+        /// get no other files. Default: every file.
         plain paths: List<Text> as Vec<String>;
         /// The full run: its code, its data and its settings.
         required training: Training;
