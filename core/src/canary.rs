@@ -12,8 +12,6 @@ pub use key::{
 pub use objects::Objects;
 pub use settings::{environment, hyperparameters};
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -151,7 +149,8 @@ impl Dataset {
 }
 
 /// How much work a run does per datum: the value of a hyperparameter such as a number of rounds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, derive_more::Display)]
+#[display("{hyperparameter} {}", self.text())]
 pub struct WorkLevel {
     /// The hyperparameter of the job that is set to the level in this run.
     pub hyperparameter: String,
@@ -191,15 +190,9 @@ impl WorkLevel {
     }
 }
 
-impl fmt::Display for WorkLevel {
-    /// `num_round 5`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.hyperparameter, self.text())
-    }
-}
-
 /// The share of the data that a run's script is handed, to draw it itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{} {}", self.place.name(), self.value.as_deref().unwrap_or("not set"))]
 pub struct HandedShare {
     pub place: SharePlace,
     /// `0.01`, or a number of examples; `None`: nothing is handed over.
@@ -243,14 +236,6 @@ impl HandedShare {
             place: share.place.clone(),
             value: share.full.text(),
         }
-    }
-}
-
-impl fmt::Display for HandedShare {
-    /// `data_fraction 0.01`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.value.as_deref().unwrap_or("not set");
-        write!(f, "{} {value}", self.place.name())
     }
 }
 

@@ -13,7 +13,6 @@ pub use memory::{MemorySource, PeakMemory, choose_memory_source, choose_memory_s
 pub use outcome::Outcome;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -299,10 +298,12 @@ pub fn machines_of<'a>(
 }
 
 /// What canaries have a share of: their sizes differ in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum Abscissa {
+    #[display("data")]
     Data,
     /// All canaries hold all of the data.
+    #[display("work")]
     Work,
 }
 
@@ -313,15 +314,6 @@ impl Abscissa {
             Self::Data => "held",
             Self::Work => "did",
         }
-    }
-}
-
-impl fmt::Display for Abscissa {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Data => "data",
-            Self::Work => "work",
-        })
     }
 }
 

@@ -1,7 +1,5 @@
 //! [`S3Uri`]: a bucket and a key or key prefix.
 
-use std::fmt;
-
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::outside_error::OutsideError;
@@ -12,7 +10,8 @@ pub(crate) const LONGEST_KEY: usize = 1024;
 const KEY_SHOWN: usize = 200;
 
 /// `s3://bucket/key`; the key may be empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("s3://{bucket}/{key}")]
 pub struct S3Uri {
     pub bucket: String,
     /// A key or key prefix.
@@ -53,13 +52,6 @@ impl S3Uri {
             bucket: self.bucket.clone(),
             key,
         }
-    }
-}
-
-impl fmt::Display for S3Uri {
-    /// The raw text; use `shown` for messages.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "s3://{}/{}", self.bucket, self.key)
     }
 }
 

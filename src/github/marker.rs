@@ -55,18 +55,15 @@ pub enum MarkerState {
 }
 
 /// Which of two texts is newer: by the time of the event, then by the run's number, then by its attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, derive_more::Display,
+)]
+#[display("{time}/{run}/{attempt}")]
 pub struct Order {
     /// When the event happened that started the run.
     pub time: Timestamp,
     pub run: u64,
     pub attempt: u32,
-}
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.time, self.run, self.attempt)
-    }
 }
 
 impl Order {

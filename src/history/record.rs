@@ -1,7 +1,5 @@
 //! [`Record`]: one canary, one full run or one forecast, as immutable, versioned JSON.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -176,25 +174,18 @@ impl Record {
 }
 
 /// What a record is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum RecordKind {
+    #[display("canary")]
     Canary,
+    #[display("fullrun")]
     FullRun,
+    #[display("forecast")]
     Forecast,
 }
 
 impl RecordKind {
     pub(super) const ALL: [Self; 3] = [Self::Canary, Self::FullRun, Self::Forecast];
-}
-
-impl fmt::Display for RecordKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Canary => "canary",
-            Self::FullRun => "fullrun",
-            Self::Forecast => "forecast",
-        })
-    }
 }
 
 /// What identifies a canary run: it is in a record of its own and in those of its forecasts, at whichever price.

@@ -1,21 +1,23 @@
 //! Who may read and write what: a pull request cannot write what the default branch is compared with.
 
-use std::fmt;
-
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::aws::s3_uri::decoded;
 
 /// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub enum Scope {
     /// Pushes and schedules write and read only `main/`.
+    #[display("main")]
     Main,
     /// A pull request writes `pr/<number>/`, and reads that and `main/`.
+    #[display("pr/{_0}")]
     PullRequest(u64),
     /// A merge queue's run writes `queue/`, and reads that and `main/`.
+    #[display("queue")]
     Queue,
     /// A run outside GitHub Actions writes `local/`, and reads everything.
+    #[display("local")]
     Local,
 }
 
@@ -59,17 +61,6 @@ impl Scope {
                 Some((Self::PullRequest(parsed), rest))
             }
             _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Main => f.write_str("main"),
-            Self::PullRequest(number) => write!(f, "pr/{number}"),
-            Self::Queue => f.write_str("queue"),
-            Self::Local => f.write_str("local"),
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::units::{Bytes, UsdPerHour, is_default};
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
+#[derive(derive_more::Display)]
 pub struct InstanceType(String);
 
 impl InstanceType {
@@ -51,12 +52,6 @@ impl InstanceType {
         family
             .find(|c: char| c.is_ascii_digit())
             .is_some_and(|digit| family[digit..].contains('g'))
-    }
-}
-
-impl fmt::Display for InstanceType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a budget line is about.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -11,10 +10,23 @@ use super::{MemoryOf, Metric, MetricName, MetricNameError, Unit};
 
 /// What one budget line is about: one of [`LineKind::ALL`], or what the script prints.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    SerializeDisplay,
+    DeserializeFromStr,
+    derive_more::Display,
+    derive_more::From,
 )]
+#[display("{}", self.key())]
 pub enum LineKind {
     /// How much of it the full run takes.
+    #[from]
     Absolute(Metric),
     /// How much more it takes than on the base, in percent of that.
     Increase(Metric),
@@ -40,12 +52,6 @@ pub(super) struct LineRow {
     pub(super) key: &'static str,
     /// For the spec's schema.
     pub(super) description: &'static str,
-}
-
-impl From<Metric> for LineKind {
-    fn from(metric: Metric) -> Self {
-        Self::Absolute(metric)
-    }
 }
 
 impl LineKind {
@@ -130,12 +136,6 @@ impl LineKind {
             true => format!("+{words}"),
             false => words,
         }
-    }
-}
-
-impl fmt::Display for LineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.key())
     }
 }
 

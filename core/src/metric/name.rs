@@ -15,8 +15,18 @@ const LONGEST: usize = 64;
 /// A name under `training.metrics` that a budget line may have: 1 to 64 ASCII letters, digits and `_`, `-`, `:`, `/`, a letter or
 /// digit first. Kept in place, so that a kind of line stays a small value.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    SerializeDisplay,
+    DeserializeFromStr,
+    derive_more::Display,
 )]
+#[display("{}", self.as_str())]
 pub struct MetricName {
     /// Zeros after the last.
     bytes: [u8; LONGEST],
@@ -55,12 +65,6 @@ impl FromStr for MetricName {
             bytes,
             length: text.len(),
         })
-    }
-}
-
-impl fmt::Display for MetricName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

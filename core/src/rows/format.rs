@@ -1,13 +1,13 @@
 //! The formats whose rows can be drawn; a file's name says which it has.
 
-use std::fmt;
-
 use super::problem::RowsProblem;
 
 /// A format whose rows can be drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum RowFormat {
+    #[display("CSV")]
     Csv,
+    #[display("lines")]
     Lines,
     Parquet,
 }
@@ -61,15 +61,5 @@ impl RowFormat {
             return Err(RowsProblem::Encrypted);
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for RowFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Csv => "CSV",
-            Self::Lines => "lines",
-            Self::Parquet => "Parquet",
-        })
     }
 }

@@ -1,8 +1,6 @@
 //! A metric that the training script prints: a regular expression over the lines of the log, which captures a number. That
 //! of the step metric is the seconds of a training step.
 
-use std::fmt;
-
 use regex::{Regex, RegexBuilder};
 
 use super::{Job, LineKind};
@@ -12,7 +10,8 @@ use super::{Job, LineKind};
 const COMPILED_BYTES: usize = 1 << 20;
 
 /// A valid metric. Its pattern has exactly one capture group, that of progress one or two, and matching takes time linear in the line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, derive_more::Display)]
+#[display("{name}")]
 pub struct PrintedMetric {
     name: String,
     pattern: Regex,
@@ -107,12 +106,6 @@ impl Job {
 impl PartialEq for PrintedMetric {
     fn eq(&self, other: &Self) -> bool {
         (self.name(), self.pattern.as_str()) == (other.name(), other.pattern.as_str())
-    }
-}
-
-impl fmt::Display for PrintedMetric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
     }
 }
 

@@ -38,7 +38,8 @@ pub struct ScriptShare {
 }
 
 /// Where a script is handed its share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[display("{}: {}", self.kind(), self.name())]
 pub enum SharePlace {
     /// Of this name; it need not be one of `training.hyperparameters`.
     Hyperparameter(String),
@@ -63,7 +64,8 @@ impl SharePlace {
 }
 
 /// A count of examples that the script is handed, in proportion to what is drawn of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[display("{{{place}, full: {full}, follows: {channel}}}")]
 pub struct FollowingCount {
     pub place: SharePlace,
     /// In the full run.
@@ -72,26 +74,11 @@ pub struct FollowingCount {
     pub channel: String,
 }
 
-impl fmt::Display for FollowingCount {
-    /// `{hyperparameter: num_training_samples, full: 50000, follows: train}`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { full, channel, .. } = self;
-        write!(f, "{{{}, full: {full}, follows: {channel}}}", self.place)
-    }
-}
-
 impl fmt::Display for ScriptShare {
     /// `{hyperparameter: max_train_samples, full: 120000}`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let full = self.full.text().unwrap_or_else(|| OMIT.to_owned());
         write!(f, "{{{}, full: {full}}}", self.place)
-    }
-}
-
-impl fmt::Display for SharePlace {
-    /// `hyperparameter: max_train_samples`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind(), self.name())
     }
 }
 

@@ -7,8 +7,9 @@ mod parse;
 mod text;
 
 use std::iter::Sum;
-use std::ops::{Add, Mul, Sub};
+use std::ops::Add;
 
+use derive_more::{Add, Mul, Sub, Sum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +28,9 @@ macro_rules! quantities {
 
 quantities! {
     /// A duration in seconds; finite and not negative when parsed.
-    Seconds(f64);
+    Seconds(f64): Add, Sub, Mul, Sum;
     /// An amount of money in US dollars.
-    Usd(f64);
+    Usd(f64): Add, Sub, Mul, Sum;
     /// A price in US dollars per instance and hour.
     UsdPerHour(f64);
     /// A size in bytes.
@@ -116,41 +117,6 @@ impl UsdPerHour {
         Usd(self.0 * time.0 / 3600.0 * f64::from(instances))
     }
 }
-
-/// Adds, subtracts, scales and sums quantities as their numbers.
-macro_rules! arithmetic {
-    ($quantity:ident) => {
-        impl Add for $quantity {
-            type Output = Self;
-            fn add(self, other: Self) -> Self {
-                Self(self.0 + other.0)
-            }
-        }
-
-        impl Sub for $quantity {
-            type Output = Self;
-            fn sub(self, other: Self) -> Self {
-                Self(self.0 - other.0)
-            }
-        }
-
-        impl Mul<f64> for $quantity {
-            type Output = Self;
-            fn mul(self, factor: f64) -> Self {
-                Self(self.0 * factor)
-            }
-        }
-
-        impl Sum for $quantity {
-            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-                Self(items.map(|item| item.0).sum())
-            }
-        }
-    };
-}
-
-arithmetic!(Seconds);
-arithmetic!(Usd);
 
 impl Add for Bytes {
     type Output = Self;

@@ -3,8 +3,6 @@
 //! The same canary gets the same name from every run, so that a job that is already there is found and adopted, and
 //! SageMaker itself refuses to start it twice.
 
-use std::fmt;
-
 /// What every name begins with; a sweep looks for it.
 pub(super) const PREFIX: &str = "cg-";
 /// Of the job's own name, for a reader. Jobs whose names begin alike differ in the key.
@@ -15,7 +13,8 @@ const KEY_LENGTH: usize = 16;
 const NAMELESS: &str = "job";
 
 /// A valid SageMaker name, `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`, of at most 55 characters.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, derive_more::Display)]
+#[display("{PREFIX}{job}-{key}-{attempt}")]
 pub(super) struct JobName {
     job: String,
     key: String,
@@ -74,13 +73,6 @@ impl JobName {
     /// What the names of all attempts at this canary begin with.
     pub(super) fn stem(&self) -> String {
         format!("{PREFIX}{}-{}-", self.job, self.key)
-    }
-}
-
-impl fmt::Display for JobName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { job, key, attempt } = self;
-        write!(f, "{PREFIX}{job}-{key}-{attempt}")
     }
 }
 

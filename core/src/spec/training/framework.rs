@@ -1,6 +1,5 @@
 //! `framework: {pytorch: 2.8, python: py312}`: an image of AWS by its framework's version, in place of its address.
 
-use std::fmt;
 use std::sync::LazyLock;
 
 use crate::grammar::distinct;
@@ -73,7 +72,8 @@ pub(in crate::spec) fn regions() -> impl Iterator<Item = &'static str> {
 }
 
 /// A framework whose image AWS publishes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, derive_more::Display)]
+#[display("{} {version} {python}", self.images.name)]
 pub struct Framework {
     images: &'static FrameworkImages,
     version: &'static str,
@@ -83,13 +83,6 @@ pub struct Framework {
 impl PartialEq for Framework {
     fn eq(&self, other: &Self) -> bool {
         (self.images.name, self.version) == (other.images.name, other.version)
-    }
-}
-
-impl fmt::Display for Framework {
-    /// `pytorch 2.8.0 py312`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.images.name, self.version, self.python)
     }
 }
 

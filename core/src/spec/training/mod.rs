@@ -20,8 +20,6 @@ pub use sagemaker::SagemakerTraining;
 
 pub(super) use local::is_script;
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,16 +32,12 @@ use crate::units::Seconds;
 /// Where canaries run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(derive_more::Display)]
+#[display("{}", self.word())]
 pub enum BackendKind {
     Sagemaker,
     Local,
     Replay,
-}
-
-impl fmt::Display for BackendKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
 }
 
 words! {
