@@ -2,10 +2,12 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::LazyLock;
 
 use aws_config::imds::client::error::ImdsError;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
+use serde::Deserialize;
 
 use super::given;
 use crate::outside_error::OutsideError;
@@ -30,7 +32,7 @@ impl Call<'_> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum FailureKind {
     NoCredentials,
     /// The credentials were valid once, or could not be renewed.
@@ -49,30 +51,21 @@ pub(crate) enum FailureKind {
     Refused,
 }
 
-/// AWS's error codes of each kind, without `Exception` at their end.
-const BY_CODE: [(FailureKind, &str); 7] = [
-    (FailureKind::Expired, "ExpiredToken RequestExpired"),
-    (FailureKind::Clock, "RequestTimeTooSkewed"),
-    // Unknown tokens and revoked keys.
-    (
-        FailureKind::Rejected,
-        "UnrecognizedClient InvalidClientTokenId InvalidAccessKeyId InvalidToken InvalidSignature SignatureDoesNotMatch",
-    ),
-    (
-        FailureKind::Denied,
-        "AccessDenied UnauthorizedOperation NotAuthorized",
-    ),
-    (
-        FailureKind::Throttled,
-        "Throttling TooManyRequests SlowDown RequestLimitExceeded",
-    ),
-    (FailureKind::Limit, "ResourceLimitExceeded LimitExceeded"),
-    // The space at the beginning stands for no code at all: such an answer does not come from AWS.
-    (
-        FailureKind::Unreachable,
-        " InternalFailure InternalServerError InternalServer InternalServiceError RequestTimeout OperationAborted InternalError ServiceUnavailable",
-    ),
-];
+/// What a kind is known by, and what is said of it.
+#[derive(Deserialize)]
+struct KnownFailure {
+    kind: FailureKind,
+    /// AWS's error codes, without `Exception` at their end. The empty one is no code at all: such an answer does not come from AWS.
+    codes: Vec<String>,
+    why: String,
+    help: String,
+    is_transient: bool,
+}
+
+static FAILURES: LazyLock<Vec<KnownFailure>> = LazyLock::new(|| {
+    let listed = include_str!("call/failures.json");
+    serde_json::from_str(listed).expect("a constant that tests read")
+});
 
 /// A call that failed after all attempts.
 #[derive(Debug, thiserror::Error)]
@@ -132,64 +125,26 @@ impl CallError {
     /// The error for a person; `doing` ends the sentence "could not ...".
     pub(crate) fn to_error(&self, doing: &str) -> OutsideError {
         tracing::info!("A call of AWS failed: {self}.");
-        let call = &self.call;
         if let Some(without) = &self.without {
             return OutsideError {
                 what: format!("could not {doing}: {without}"),
                 ..without.clone()
             };
         }
-        let said = self.said();
-        let mut allow = String::new();
-        let (why, advice) = match self.kind {
-            FailureKind::NoCredentials => (
-                format!("there are no AWS credentials{}", of_profile()),
-                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`; in GitHub Actions name the role by the action's input `role-to-assume`, or use aws-actions/configure-aws-credentials in a step before, or for the role of a runner of your own write `AWS_EC2_METADATA_DISABLED: false` under `env`",
-            ),
-            FailureKind::Expired => (
-                format!("the AWS session has expired ({said})"),
-                "sign in again and start the check again; it reuses the canaries that completed",
-            ),
-            FailureKind::Rejected => (
-                format!("AWS rejected these credentials ({said})"),
-                "check the access key, its secret and its session token, or sign in again",
-            ),
-            FailureKind::Denied => {
-                allow = format!("allow `{}`; ", self.action());
-                let advice = "`canary-gate iam-policy` prints the smallest policy for this spec";
-                (format!("access denied ({said})"), advice)
-            }
-            FailureKind::Throttled => (
-                format!("AWS throttled every attempt of {call} ({said})"),
-                "start the check again later; it reuses the canaries that completed",
-            ),
-            FailureKind::Unreachable => (
-                format!("AWS gave no usable answer to {call} ({said})"),
-                "check the network and the region, then start the check again; it reuses the canaries that completed",
-            ),
-            FailureKind::Clock => (
-                format!("AWS rejected the time of this machine's clock ({said})"),
-                "correct the clock: requests are signed with the time",
-            ),
-            FailureKind::Limit => (
-                said,
-                "ask for a higher quota in Service Quotas, or lower `canary.parallel`",
-            ),
-            FailureKind::Refused => (
-                format!("{call} was refused ({said})"),
-                "correct what AWS names, and run the check again",
-            ),
+        let mut known = FAILURES.iter();
+        let known = known.find(|one| one.kind == self.kind);
+        let known = known.expect("each kind is in the list");
+        // What AWS says comes last: nothing in it is a name.
+        let filled = |text: &str| {
+            let text = text.replace("<profile>", &of_profile());
+            let text = text.replace("<action>", self.action());
+            text.replace("<call>", &self.call)
+                .replace("<said>", &self.said())
         };
         OutsideError {
-            what: format!("could not {doing}: {why}"),
-            help: allow + advice,
-            is_transient: matches!(
-                self.kind,
-                FailureKind::Expired
-                    | FailureKind::Throttled
-                    | FailureKind::Unreachable
-                    | FailureKind::Limit
-            ),
+            what: format!("could not {doing}: {}", filled(&known.why)),
+            help: filled(&known.help),
+            is_transient: known.is_transient,
             source: None,
         }
     }
@@ -259,9 +214,9 @@ where
     if is_signature && about_time.any(|word| message.contains(word)) {
         return FailureKind::Clock;
     }
-    let has_code = |(_, codes): &&(FailureKind, &str)| codes.split(' ').any(|known| known == code);
-    let known = BY_CODE.iter().find(has_code);
-    known.map_or(FailureKind::Refused, |(kind, _)| *kind)
+    let has_code = |known: &&KnownFailure| known.codes.iter().any(|one| one == code);
+    let known = FAILURES.iter().find(has_code);
+    known.map_or(FailureKind::Refused, |known| known.kind)
 }
 
 /// The error and its causes.
