@@ -9,7 +9,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sagemaker::error::{ProvideErrorMetadata, SdkError};
 use serde::Deserialize;
 
-use super::given;
+use super::credentials;
 use crate::outside_error::OutsideError;
 use crate::secret::SecretMask;
 
@@ -195,7 +195,7 @@ where
             CredentialsError::CredentialsNotLoaded(_)
             | CredentialsError::InvalidConfiguration(_) => FailureKind::NoCredentials,
             // The last place that is asked. On a machine that is not AWS's something else answers there.
-            _ if !given::were_given() && cause_of::<ImdsError>(error).is_some() => {
+            _ if !credentials::were_given() && cause_of::<ImdsError>(error).is_some() => {
                 FailureKind::NoCredentials
             }
             // The provider returned credentials before, and no longer does.

@@ -1,4 +1,7 @@
-//! Where credentials come from in GitHub Actions: not from the machine, which is the runner's and not the workflow's.
+//! Where credentials come from, in GitHub Actions not from the machine, which is the runner's and not the workflow's; and whether any
+//! were found.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_config::Region;
 use aws_config::ecs::EcsCredentialsProvider;
@@ -7,6 +10,27 @@ use aws_config::meta::credentials::CredentialsProviderChain;
 use aws_config::profile::ProfileFileCredentialsProvider;
 use aws_config::provider_config::ProviderConfig;
 use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
+use aws_credential_types::credential_fn::provide_credentials_fn;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
+
+static WERE_GIVEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether credentials were found for any request of this process.
+pub(super) fn were_given() -> bool {
+    WERE_GIVEN.load(Ordering::Relaxed)
+}
+
+/// Credentials of another provider. The process remembers that it gave some.
+pub(super) fn watched(found: SharedCredentialsProvider) -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(provide_credentials_fn(move || {
+        let found = found.clone();
+        async move {
+            let given = found.provide_credentials().await?;
+            WERE_GIVEN.store(true, Ordering::Relaxed);
+            Ok(given)
+        }
+    }))
+}
 
 /// Turns the metadata service off, and in GitHub Actions on.
 const METADATA_DISABLED: &str = "AWS_EC2_METADATA_DISABLED";

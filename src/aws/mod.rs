@@ -6,7 +6,6 @@
 
 pub(crate) mod call;
 mod credentials;
-mod given;
 pub(crate) mod offer_file;
 pub mod role;
 pub(crate) mod s3;
@@ -14,13 +13,11 @@ pub mod s3_uri;
 
 use std::time::Duration;
 
-use self::given::GivenCredentials;
 use self::role::{AssumedRole, RoleCredentials};
 use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_credential_types::provider::SharedCredentialsProvider;
 
 use crate::outside_error::OutsideError;
 
@@ -81,7 +78,7 @@ impl Aws {
             let sts = aws_sdk_sts::Client::new(&without);
             let early = IdentityCache::lazy().buffer_time(RENEWED_BEFORE.mul_f64(scale));
             loader()
-                .credentials_provider(RoleCredentials { role, sts })
+                .credentials_provider(RoleCredentials { role, sts }.provider())
                 .identity_cache(early.build())
                 .load()
                 .await
@@ -95,8 +92,7 @@ impl Aws {
             let config = loader.load().await;
             match config.credentials_provider() {
                 Some(found) => {
-                    let watched = GivenCredentials(found);
-                    let watched = SharedCredentialsProvider::new(watched);
+                    let watched = credentials::watched(found);
                     (config.to_builder().credentials_provider(watched)).build()
                 }
                 None => config,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use aws_credential_types::Credentials;
+use aws_credential_types::credential_fn::provide_credentials_fn;
+use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError;
-use aws_credential_types::provider::{ProvideCredentials, future};
 use aws_sdk_sts::error::ProvideErrorMetadata;
 
 use super::call::{Call, CallError};
@@ -49,19 +50,15 @@ pub(super) struct RoleCredentials {
     pub(super) sts: aws_sdk_sts::Client,
 }
 
-impl ProvideCredentials for RoleCredentials {
-    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
-    where
-        Self: 'a,
-    {
-        future::ProvideCredentials::new(async {
-            let assumed = self.assume().await;
-            assumed.map_err(CredentialsError::provider_error)
+impl RoleCredentials {
+    pub(super) fn provider(self) -> impl ProvideCredentials + 'static {
+        let own = Arc::new(self);
+        provide_credentials_fn(move || {
+            let own = Arc::clone(&own);
+            async move { own.assume().await.map_err(CredentialsError::provider_error) }
         })
     }
-}
 
-impl RoleCredentials {
     async fn assume(&self) -> Result<Credentials, OutsideError> {
         let mut has_expired = false;
         loop {
