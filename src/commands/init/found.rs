@@ -19,51 +19,19 @@ const SCORE_OF_NAME: i32 = 4;
 const REQUIREMENTS: &str = "\
     requirements.txt pyproject.toml setup.py setup.cfg environment.yml environment.yaml \
     Pipfile.lock poetry.lock uv.lock";
-/// A line of a Dockerfile of an image that trains.
-/// <https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html>
-static TRAINING_IMAGE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"SAGEMAKER_PROGRAM|sagemaker[-_]training|/opt/ml|/opt/program|"train""#)
+/// What is looked for, by name. The name of a sign of a script that trains is its weight and what it shows.
+static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+    let lines = include_str!("patterns.txt").lines();
+    let named = lines.filter_map(|line| line.split_once(" = "));
+    let compiled = named.map(|(name, text)| (name, Regex::new(text).expect("a test compiles it")));
+    compiled.collect()
 });
-/// A call that starts a training job on SageMaker.
-static LAUNCH: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"\b(?:\w*Estimator|ModelTrainer|PyTorch|TensorFlow|SKLearn|XGBoost|HuggingFace|MXNet|Chainer|create_training_job|TrainingJob\.create)\(",
-    )
-});
-/// Signs of a script that trains: the weight of each, its name, and the pattern of its line. The weightiest comes first, and is named.
-static SIGNS: LazyLock<[(i32, &str, Regex); 5]> = LazyLock::new(|| {
-    [
-        (6, "SM_CHANNEL_*", "SM_CHANNEL_"),
-        (5, "/opt/ml/input", "/opt/ml/input|SM_MODEL_DIR"),
-        (
-            4,
-            "a training step",
-            r"\b(?:fit|train|backward|train_on_batch)\(",
-        ),
-        (3, "its options", r"ArgumentParser\(|click\.command|typer\."),
-        (1, "`__main__`", "__main__"),
-    ]
-    .map(|(score, what, text)| (score, what, pattern(text)))
-});
-/// An option on the command line: argparse, click or typer. Its call ends with a line.
-static OPTION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?ms)\b(?:add_argument|[oO]ption)\((.*?)\)[ \t]*$"));
-static OPTION_NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']--(\w[\w-]{0,63})["']"#));
-/// A number, or a path without `./` before it and `/` behind it; nothing of an option that must be given.
-static OPTION_DEFAULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r#"\bdefault\s*=\s*([-+]?\d[\d_]{0,30}\.?\d{0,30}(?:[eE][-+]?\d{1,3})?)\s*(?:,|$)|\bdefault\s*=\s*["'](?:\./)*([\w./-]{1,200}?)/*["']|\brequired\s*=\s*True"#,
-    )
-});
-/// The name of an option that must lead to data.
-static OPTION_OF_DATA: LazyLock<Regex> =
-    LazyLock::new(|| pattern("(?i)^(train|data|input|images?)(set)?.?(dir|path|folder|file)?$"));
-/// A text that may be a path.
-static LITERAL: LazyLock<Regex> = LazyLock::new(|| pattern(r#"["']([^"'\s]{1,200})["']"#));
-static CHANNEL: LazyLock<Regex> = LazyLock::new(|| pattern(r"SM_CHANNEL_([A-Z0-9_]{1,64})"));
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("the pattern is a constant that a test compiles")
+fn pattern(name: &str) -> &'static Regex {
+    let known = PATTERNS.iter().find(|(known, _)| *known == name);
+    known
+        .map(|(_, pattern)| pattern)
+        .expect("it is in the list")
 }
 
 /// A text of the checkout.
@@ -171,7 +139,7 @@ impl FoundOption {
     pub(super) fn leads_to(&self, data: &str) -> bool {
         match &self.default {
             Some(path) => path == data,
-            None => OPTION_OF_DATA.is_match(&self.name),
+            None => pattern("option_of_data").is_match(&self.name),
         }
     }
 }
@@ -212,8 +180,12 @@ impl SourceText {
             return None;
         }
         match self.path.ends_with(".ipynb") {
-            true => LAUNCH.is_match(&self.text).then(|| self.path.clone()),
-            false => self.place_of(&LAUNCH).filter(|_| self.is_python()),
+            true => pattern("launch")
+                .is_match(&self.text)
+                .then(|| self.path.clone()),
+            false => self
+                .place_of(pattern("launch"))
+                .filter(|_| self.is_python()),
         }
     }
 
@@ -223,7 +195,7 @@ impl SourceText {
         let is_dockerfile = name == "Dockerfile"
             || name.starts_with("Dockerfile.")
             || name.ends_with(".Dockerfile");
-        let place = self.place_of(&TRAINING_IMAGE);
+        let place = self.place_of(pattern("training_image"));
         place.filter(|_| is_dockerfile)
     }
 
@@ -237,8 +209,10 @@ impl SourceText {
         if !self.is_python() || is_of_tests || is_other {
             return None;
         }
-        let found = SIGNS.iter().filter_map(|(score, what, sign)| {
-            Some((*score, format!("{what} at {}", self.place_of(sign)?)))
+        let found = PATTERNS.iter().filter_map(|(name, sign)| {
+            let (score, what) = name.split_once(' ')?;
+            let place = self.place_of(sign)?;
+            Some((score.parse().ok()?, format!("{what} at {place}")))
         });
         let found: Vec<(i32, String)> = found.collect();
         let is_named = stem.contains("train");
@@ -250,7 +224,7 @@ impl SourceText {
             score,
             why,
             options: self.options(),
-            path_parts: (LITERAL.captures_iter(&self.text))
+            path_parts: (pattern("literal").captures_iter(&self.text))
                 .flat_map(|literal| Vec::from_iter(literal[1].split('/').map(str::to_owned)))
                 .collect(),
             channels: self.channels(),
@@ -260,26 +234,28 @@ impl SourceText {
     /// The options with a number or a path, and those that must be given, each once.
     fn options(&self) -> Vec<FoundOption> {
         let mut seen = HashSet::new();
-        let options = OPTION.captures_iter(&self.text).filter_map(|call| {
-            let arguments = call.get(1)?;
-            let name = OPTION_NAME.captures(arguments.as_str())?;
-            let default = OPTION_DEFAULT.captures(arguments.as_str())?;
-            seen.insert(name[1].to_owned()).then(|| FoundOption {
-                name: name[1].to_owned(),
-                default: match (default.get(1), default.get(2)) {
-                    (Some(number), _) => Some(number.as_str().replace('_', "")),
-                    (None, path) => path.map(|path| path.as_str().to_owned()),
-                },
-                place: self.place_at(arguments.start()),
-            })
-        });
+        let options = pattern("option")
+            .captures_iter(&self.text)
+            .filter_map(|call| {
+                let arguments = call.get(1)?;
+                let name = pattern("option_name").captures(arguments.as_str())?;
+                let default = pattern("option_default").captures(arguments.as_str())?;
+                seen.insert(name[1].to_owned()).then(|| FoundOption {
+                    name: name[1].to_owned(),
+                    default: match (default.get(1), default.get(2)) {
+                        (Some(number), _) => Some(number.as_str().replace('_', "")),
+                        (None, path) => path.map(|path| path.as_str().to_owned()),
+                    },
+                    place: self.place_at(arguments.start()),
+                })
+            });
         options.take(MOST_OPTIONS).collect()
     }
 
     /// The names behind `SM_CHANNEL_`, each once.
     fn channels(&self) -> Vec<String> {
         let mut seen = HashSet::new();
-        let names = CHANNEL.captures_iter(&self.text);
+        let names = pattern("channel").captures_iter(&self.text);
         let names = names.map(|channel| channel[1].to_lowercase());
         names.filter(|name| seen.insert(name.clone())).collect()
     }
