@@ -22,6 +22,7 @@ use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
 use super::author::Author;
+use super::environment::Environment;
 use super::error::ForgeError;
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
@@ -45,20 +46,6 @@ const ERROR_LIMIT: usize = 64 << 10;
 const PER_PAGE: usize = 100;
 
 const RAW: &str = "application/vnd.github.raw+json";
-
-/// The API's addresses, the repository, and the token.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings<'a> {
-    /// `GITHUB_API_URL`, such as `https://api.github.com` or `https://ghe.example.com/api/v3`.
-    pub api_url: &'a str,
-    /// `GITHUB_GRAPHQL_URL`.
-    pub graphql_url: &'a str,
-    /// `GITHUB_REPOSITORY`, such as `example/models`.
-    pub repository: &'a str,
-    pub token: &'a Token,
-    /// A factor from 0 to 1 on every wait; 1 outside tests.
-    pub pace: f64,
-}
 
 /// A client for one repository of a service.
 #[derive(Debug, Clone)]
@@ -106,25 +93,25 @@ pub(super) struct ApiResponse {
 type FailedTry = (ForgeError, Option<Duration>);
 
 impl Github {
-    /// A client; sends nothing, and needs a runtime.
-    pub fn new(settings: Settings<'_>) -> Result<Self, ForgeError> {
+    /// A client of the repository that the workflow runs for; sends nothing, and needs a runtime. `pace`, from 0 to 1, is a factor on
+    /// every wait; 1 outside tests.
+    pub fn new(of: &Environment, token: &Token, pace: f64) -> Result<Self, ForgeError> {
         let wrong = ForgeError::settings;
         let example = "an address such as https://api.github.com";
-        let (origin, path) =
-            split(settings.api_url).ok_or_else(|| wrong("GITHUB_API_URL", example))?;
-        if !is_repository(settings.repository) {
+        let (origin, path) = split(&of.api_url).ok_or_else(|| wrong("GITHUB_API_URL", example))?;
+        if !is_repository(&of.repository) {
             let example = "an owner and a name such as example/models";
             return Err(wrong("GITHUB_REPOSITORY", example));
         }
-        if !settings.token.is_sendable() {
+        if !token.is_sendable() {
             return Err(wrong("the input github-token", "a token of GitHub"));
         }
-        let root = format!("{origin}{path}/repos/{}/", settings.repository);
-        let graphql = split(settings.graphql_url).filter(|(other, _)| *other == origin);
+        let root = format!("{origin}{path}/repos/{}/", of.repository);
+        let graphql = split(&of.graphql_url).filter(|(other, _)| *other == origin);
         Ok(Self {
             graphql_url: graphql.map(|(origin, path)| format!("{origin}{path}")),
-            is_of_app: settings.token.expose().starts_with("ghs_"),
-            ..Self::at(&GITHUB, root, settings.token, settings.pace)?
+            is_of_app: token.expose().starts_with("ghs_"),
+            ..Self::at(&GITHUB, root, token, pace)?
         })
     }
 

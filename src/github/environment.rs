@@ -8,7 +8,7 @@ use super::error::ForgeError;
 use super::marker::Order;
 
 /// The variables that this program uses. The runner reads the files when the step has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// The address of the API, e.g. `https://api.github.com`, or an Enterprise server's `https://HOST/api/v3`.
     pub api_url: String,

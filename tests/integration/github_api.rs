@@ -5,7 +5,8 @@ use std::future::Future;
 
 use canary_gate::change::Change;
 use canary_gate::code::{self, PathKind, Tree};
-use canary_gate::github::client::{Github, Settings};
+use canary_gate::github::client::Github;
+use canary_gate::github::environment::Environment;
 use canary_gate::github::error::{ForgeError, ForgeErrorKind};
 use canary_gate::github::pull_request::{BranchTip, PullRequest};
 use canary_gate::github::token::Token;
@@ -25,15 +26,13 @@ fn wait_for<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn client(fake: &FakeGithub, token: &str) -> Github {
-    let (api_url, graphql_url) = (fake.api_url(), fake.graphql_url());
-    let settings = Settings {
-        api_url: &api_url,
-        graphql_url: &graphql_url,
-        repository: REPOSITORY,
-        token: &Token::new(token),
-        pace: 0.0,
+    let of = Environment {
+        api_url: fake.api_url(),
+        graphql_url: fake.graphql_url(),
+        repository: REPOSITORY.to_owned(),
+        ..Environment::default()
     };
-    Github::new(settings).unwrap()
+    Github::new(&of, &Token::new(token), 0.0).unwrap()
 }
 
 /// What the client says of something that it is asked.
@@ -376,14 +375,13 @@ fn wrong_settings_are_named_before_anything_is_sent() {
         ),
     ] {
         let error = wait_for(async {
-            let settings = Settings {
-                api_url,
-                graphql_url,
-                repository,
-                token,
-                pace: 0.0,
+            let of = Environment {
+                api_url: api_url.to_owned(),
+                graphql_url: graphql_url.to_owned(),
+                repository: repository.to_owned(),
+                ..Environment::default()
             };
-            let github = Github::new(settings)?;
+            let github = Github::new(&of, token, 0.0)?;
             github
                 .graphql::<Value>("{ viewer { login } }", &Value::Null)
                 .await

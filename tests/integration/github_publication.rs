@@ -1,7 +1,8 @@
 //! A comment on a pull request and the issue of a drift: one for each spec, ours by its author, never doubled and never made
 //! older, whatever GitHub answers.
 
-use canary_gate::github::client::{Github, Settings};
+use canary_gate::github::client::Github;
+use canary_gate::github::environment::Environment;
 use canary_gate::github::error::ForgeError;
 use canary_gate::github::marker::{Marker, MarkerKind, MarkerState, Order};
 use canary_gate::github::posts::PostPlace;
@@ -65,12 +66,11 @@ impl Stage {
         let marker = self.marker(run);
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_all().build().unwrap().block_on(async {
-            let settings = Settings {
-                api_url: &self.github.api_url(),
-                graphql_url: &self.github.graphql_url(),
-                repository: REPOSITORY,
-                token: &Token::new(TOKEN),
-                pace: 0.0,
+            let of = Environment {
+                api_url: self.github.api_url(),
+                graphql_url: self.github.graphql_url(),
+                repository: REPOSITORY.to_owned(),
+                ..Environment::default()
             };
             let publication = Publication {
                 place: match self.kind {
@@ -86,7 +86,7 @@ impl Stage {
                 body,
                 intent,
             };
-            let github = Github::new(settings)?;
+            let github = Github::new(&of, &Token::new(TOKEN), 0.0)?;
             publication.publish(&github, &text, marker.order.time).await
         })
     }

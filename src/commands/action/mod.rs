@@ -33,7 +33,7 @@ use crate::exit::{self, Strictness};
 use crate::gate::GateFailure;
 use crate::gate::backend;
 use crate::gate::outcome;
-use crate::github::client::{Github, Settings};
+use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::grammar::count;
 use crate::history::record::Command;
@@ -391,13 +391,7 @@ fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError
             .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
             .during("reading the inputs"));
     };
-    Ok(Github::new(Settings {
-        api_url: &environment.api_url,
-        graphql_url: &environment.graphql_url,
-        repository: &environment.repository,
-        token,
-        pace: backend::pace()?,
-    })?)
+    Ok(Github::new(environment, token, backend::pace()?)?)
 }
 
 /// Refuses local canaries: the image has nothing to run training code with.
