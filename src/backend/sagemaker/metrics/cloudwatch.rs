@@ -22,43 +22,25 @@ pub(in crate::backend) const SEEN_FROM: Seconds = Seconds(180.0);
 /// 28 days, a point a minute; more than that is no answer to what was asked.
 const MOST_POINTS: usize = 28 * 24 * 60 + 2;
 
-/// What is asked of each host: the shares as they were on average, and memory at its highest.
-#[derive(Debug, Clone, Copy)]
-struct Series {
-    /// The name of its query, which begins with a lowercase letter, as the API wants.
-    id: &'static str,
-    metric: &'static str,
-    statistic: &'static str,
-    /// A metric of parts counts each part in full: 400 for 4 busy cores. 0 where their number is not known.
-    parts: fn(Option<&Capacity>) -> u32,
-}
+/// A metric of parts counts each part in full: 400 for 4 busy cores. 0 where their number is not known.
+type Parts = fn(Option<&Capacity>) -> u32;
+const CORES: Parts = |capacity| capacity.map_or(0, |it| it.vcpus);
+const GPUS: Parts = |capacity| capacity.map_or(0, |it| it.gpus);
 
-const CORES: fn(Option<&Capacity>) -> u32 = |capacity| capacity.map_or(0, |it| it.vcpus);
-const GPUS: fn(Option<&Capacity>) -> u32 = |capacity| capacity.map_or(0, |it| it.gpus);
-const CPU: Series = Series::new("cpu", "CPUUtilization", "Average", CORES);
-const MEMORY: Series = Series::new("memory", "MemoryUtilization", "Maximum", |_| 1);
-const GPU: Series = Series::new("gpu", "GPUUtilization", "Average", GPUS);
-const GPU_MEMORY: Series = Series::new("gpu_memory", "GPUMemoryUtilization", "Average", GPUS);
-const GPU_MEMORY_PEAK: Series =
-    Series::new("gpu_memory_peak", "GPUMemoryUtilization", "Maximum", GPUS);
+/// What is asked of each host, the shares as they were on average, and memory at its highest: the name of its query, which begins
+/// with a lowercase letter, as the API wants, the metric, the statistic, and its parts.
+#[derive(Debug, Clone, Copy)]
+struct Series(&'static str, &'static str, &'static str, Parts);
+
+const CPU: Series = Series("cpu", "CPUUtilization", "Average", CORES);
+const MEMORY: Series = Series("memory", "MemoryUtilization", "Maximum", |_| 1);
+const GPU: Series = Series("gpu", "GPUUtilization", "Average", GPUS);
+const GPU_MEMORY: Series = Series("gpu_memory", "GPUMemoryUtilization", "Average", GPUS);
+const GPU_MEMORY_PEAK: Series = Series("gpu_memory_peak", "GPUMemoryUtilization", "Maximum", GPUS);
 
 impl Series {
-    const fn new(
-        id: &'static str,
-        metric: &'static str,
-        statistic: &'static str,
-        parts: fn(Option<&Capacity>) -> u32,
-    ) -> Self {
-        Self {
-            id,
-            metric,
-            statistic,
-            parts,
-        }
-    }
-
     fn query(self, host: usize) -> String {
-        format!("{}_{host}", self.id)
+        format!("{}_{host}", self.0)
     }
 }
 
@@ -75,13 +57,13 @@ pub(in crate::backend) fn queries(job_name: &str, hosts: &[String]) -> Vec<Metri
                 .build();
             let metric = Metric::builder()
                 .namespace(NAMESPACE)
-                .metric_name(series.metric)
+                .metric_name(series.1)
                 .dimensions(host)
                 .build();
             let statistic = MetricStat::builder()
                 .metric(metric)
                 .period(PERIOD_SECONDS)
-                .stat(series.statistic)
+                .stat(series.2)
                 .build();
             MetricDataQuery::builder()
                 .id(series.query(index))
@@ -118,7 +100,7 @@ pub(in crate::backend) fn read(
 ) -> Usage {
     let capacity = host.capacity.as_ref();
     let mut shares = |series: Series| {
-        let parts = (series.parts)(capacity);
+        let parts = (series.3)(capacity);
         if parts == 0 {
             return Vec::new();
         }
@@ -130,7 +112,7 @@ pub(in crate::backend) fn read(
         if highest > 101.0 {
             notes.push(format!(
                 "{}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
-                host.name, series.metric
+                host.name, series.1
             ));
         }
         shares.into_iter().map(|share| share.min(100.0)).collect()
