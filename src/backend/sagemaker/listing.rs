@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use futures_util::{StreamExt, stream};
 use sha2::{Digest, Sha256};
 
-use super::named_keys::{self, NamedKeys};
+use super::named_keys;
 use crate::aws::s3::{Request, key_of};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, shown};
 use crate::canary::{DataObject, Objects};
@@ -55,8 +55,8 @@ pub async fn list(
     let uri = S3Uri::read(&channel.uri, &field)?;
     let (uri, named) = match channel.data_type {
         DataType::Manifest => {
-            let manifest = NamedKeys::read(s3, &field, &uri).await?;
-            (manifest.prefix, Some(manifest.keys))
+            let (prefix, keys) = named_keys::read(s3, &field, &uri).await?;
+            (prefix, Some(keys))
         }
         DataType::Prefix | DataType::AugmentedManifest => (uri, None),
     };

@@ -16,62 +16,55 @@ const LARGEST: Bytes = Bytes(256 * Bytes::MIB);
 const SHAPE: &str =
     "write `[{\"prefix\": \"s3://bucket/images/\"}, \"cats/01.jpg\", \"cats/02.jpg\"]`";
 
-/// The keys that a manifest names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NamedKeys {
-    pub(super) prefix: S3Uri,
-    /// What follows the prefix; never empty.
-    pub(super) keys: BTreeSet<String>,
+/// The prefix that a manifest names, and what follows it in its keys, which are never none.
+type NamedKeys = (S3Uri, BTreeSet<String>);
+
+/// Reads a manifest from S3.
+pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<NamedKeys, OutsideError> {
+    let request = Request::new(s3, field, uri, "read", permission("s3:GetObject", uri));
+    let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
+    let object = call.await.map_err(|error| request.refused(&error))?;
+    let size = object.content_length().map(u64::try_from);
+    let shown = shown(&uri.to_string());
+    if !matches!(size, Some(Ok(size)) if size <= LARGEST.0) {
+        return Err(OutsideError::new(
+            format!("{field}: the manifest {shown} is larger than {LARGEST}"),
+            "name a prefix in place of it, or split it into several channels",
+        ));
+    }
+    let content = object.body.collect().await.map_err(|_| {
+        OutsideError::transient(
+            format!("{field}: the manifest {shown} could not be read to its end"),
+            "start the check again",
+        )
+    })?;
+    parse(field, uri, &content.into_bytes())
 }
 
-impl NamedKeys {
-    /// Reads a manifest from S3.
-    pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<Self, OutsideError> {
-        let request = Request::new(s3, field, uri, "read", permission("s3:GetObject", uri));
-        let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
-        let object = call.await.map_err(|error| request.refused(&error))?;
-        let size = object.content_length().map(u64::try_from);
-        let shown = shown(&uri.to_string());
-        if !matches!(size, Some(Ok(size)) if size <= LARGEST.0) {
-            return Err(OutsideError::new(
-                format!("{field}: the manifest {shown} is larger than {LARGEST}"),
-                "name a prefix in place of it, or split it into several channels",
-            ));
-        }
-        let content = object.body.collect().await.map_err(|_| {
-            OutsideError::transient(
-                format!("{field}: the manifest {shown} could not be read to its end"),
-                "start the check again",
-            )
-        })?;
-        Self::parse(field, uri, &content.into_bytes())
-    }
-
-    fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<Self, OutsideError> {
-        let wrong = |what: &str| {
-            OutsideError::new(
-                format!("{field}: {} {what}", shown(&uri.to_string())),
-                SHAPE,
-            )
-        };
-        let Ok(entries) = serde_json::from_slice::<Vec<serde_json::Value>>(content) else {
-            return Err(wrong("is not a manifest, which is one JSON array"));
-        };
-        let mut entries = entries.into_iter();
-        let first = entries.next();
-        let prefix = first.as_ref().and_then(|head| head.get("prefix"));
-        let Some(prefix) = prefix.and_then(|prefix| prefix.as_str()) else {
-            return Err(wrong("does not begin with its prefix"));
-        };
-        let prefix = S3Uri::read(prefix, field)?;
-        let key = |key: serde_json::Value| key.as_str().map(str::to_owned);
-        let keys = entries.map(|entry| key(entry).filter(|key| !key.is_empty()));
-        let keys: Option<BTreeSet<String>> = keys.collect();
-        match keys {
-            None => Err(wrong("names something that is not a key")),
-            Some(keys) if keys.is_empty() => Err(wrong("names no object")),
-            Some(keys) => Ok(Self { prefix, keys }),
-        }
+fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<NamedKeys, OutsideError> {
+    let wrong = |what: &str| {
+        OutsideError::new(
+            format!("{field}: {} {what}", shown(&uri.to_string())),
+            SHAPE,
+        )
+    };
+    let Ok(entries) = serde_json::from_slice::<Vec<serde_json::Value>>(content) else {
+        return Err(wrong("is not a manifest, which is one JSON array"));
+    };
+    let mut entries = entries.into_iter();
+    let first = entries.next();
+    let prefix = first.as_ref().and_then(|head| head.get("prefix"));
+    let Some(prefix) = prefix.and_then(|prefix| prefix.as_str()) else {
+        return Err(wrong("does not begin with its prefix"));
+    };
+    let prefix = S3Uri::read(prefix, field)?;
+    let key = |key: serde_json::Value| key.as_str().map(str::to_owned);
+    let keys = entries.map(|entry| key(entry).filter(|key| !key.is_empty()));
+    let keys: Option<BTreeSet<String>> = keys.collect();
+    match keys {
+        None => Err(wrong("names something that is not a key")),
+        Some(keys) if keys.is_empty() => Err(wrong("names no object")),
+        Some(keys) => Ok((prefix, keys)),
     }
 }
 
@@ -95,18 +88,15 @@ mod tests {
 
     fn parsed(content: &str) -> Result<NamedKeys, String> {
         let uri = S3Uri::read("s3://bucket/train.manifest", "uri").unwrap();
-        NamedKeys::parse("uri", &uri, content.as_bytes()).map_err(|error| error.what)
+        parse("uri", &uri, content.as_bytes()).map_err(|error| error.what)
     }
 
     #[test]
     fn keys_follow_the_prefix() {
-        let read =
-            parsed(r#"[{"prefix": "s3://images/a/"}, "x.jpg", "b/y.jpg", "x.jpg"]"#).unwrap();
-        assert_eq!(read.prefix.to_string(), "s3://images/a/");
-        assert_eq!(
-            read.keys.into_iter().collect::<Vec<_>>(),
-            ["b/y.jpg", "x.jpg"]
-        );
+        let content = r#"[{"prefix": "s3://images/a/"}, "x.jpg", "b/y.jpg", "x.jpg"]"#;
+        let (prefix, keys) = parsed(content).unwrap();
+        assert_eq!(prefix.to_string(), "s3://images/a/");
+        assert_eq!(keys.into_iter().collect::<Vec<_>>(), ["b/y.jpg", "x.jpg"]);
     }
 
     #[test]
