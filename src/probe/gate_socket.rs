@@ -4,11 +4,10 @@
 //! answers with its report. The command has no descriptor of the socket, and a socket cannot be opened through `/proc`: what
 //! arrives here is the probe's own word.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -40,10 +39,7 @@ impl GateSocket {
     ///
     /// Where the probe has ended.
     pub fn send(&self, environment: &[(OsString, OsString)]) -> io::Result<()> {
-        let mut text = Vec::new();
-        for (name, value) in environment {
-            text.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
-        }
+        let text = serde_json::to_vec(environment)?;
         // A probe that somebody halted reads nothing.
         self.0.set_write_timeout(Some(PATIENCE))?;
         (&self.0).write_all(&text)?;
@@ -65,16 +61,14 @@ impl GateSocket {
 pub(super) fn environment(socket: &mut impl Read) -> io::Result<Vec<(OsString, OsString)>> {
     let mut text = Vec::new();
     socket.read_to_end(&mut text)?;
-    let variables = text.split(|byte| *byte == 0).filter_map(|variable| {
-        let at = variable.iter().position(|byte| *byte == b'=')?;
-        let name = OsStr::from_bytes(&variable[..at]).to_owned();
-        Some((name, OsString::from_vec(variable[at + 1..].to_vec())))
-    });
-    Ok(variables.collect())
+    Ok(serde_json::from_slice(&text)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
