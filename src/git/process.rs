@@ -12,10 +12,7 @@ const OWN_CONFIGURATION: &str =
 
 /// Git without programs that a checkout's configuration could start, and without the caller's GIT_ variables. A command that filters
 /// files is run in a new checkout of the gate's own alone.
-pub(super) fn command(
-    folder: &Path,
-    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-) -> Command {
+fn command(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut git = Command::new("git");
     git.current_dir(folder)
         .args(OWN_CONFIGURATION.split(' '))
@@ -33,11 +30,12 @@ pub(super) fn command(
 }
 
 /// Git's output for `input` on standard input, which lies in a file: of two pipes each may fill up.
-pub(super) fn answer(mut git: Command, name: &str, input: &[u8]) -> Result<Vec<u8>, GitError> {
+pub(super) fn answer(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
     let mut file = tempfile::tempfile()?;
     file.write_all(input)?;
     file.rewind()?;
-    succeeded(git.stdin(file).output()?, name)
+    let output = command(folder, arguments).stdin(file).output()?;
+    succeeded(output, arguments[0])
 }
 
 fn succeeded(output: Output, name: &str) -> Result<Vec<u8>, GitError> {

@@ -45,8 +45,8 @@ pub(super) fn as_checked_out(
 fn with_crlf(root: &Path, files: &[TreeFile]) -> Result<BTreeSet<PathBuf>, GitError> {
     let paths = files.iter().map(|file| file.path.as_os_str());
     let paths = paths.flat_map(|path| [path.as_encoded_bytes(), b"\0"].concat());
-    let git = process::command(root, ["check-attr", "-z", "--stdin", "eol", "text"]);
-    let answer = process::answer(git, "check-attr", &Vec::from_iter(paths))?;
+    let ask = ["check-attr", "-z", "--stdin", "eol", "text"];
+    let answer = process::answer(root, &ask, &Vec::from_iter(paths))?;
     // It fails where the key is not there, and is neither true nor false where input alone is converted.
     let is_auto = process::text(root, ["config", "--type=bool", "core.autocrlf"]);
     let is_auto = is_auto.is_ok_and(|value| value == "true");
@@ -67,9 +67,8 @@ pub(super) fn blobs(
     most: u64,
 ) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
     let ask = |option: &str, ids: &[&str]| {
-        let command = process::command(root, ["cat-file", option]);
         let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        process::answer(command, "cat-file", lines.as_bytes())
+        process::answer(root, &["cat-file", option], lines.as_bytes())
     };
     let ids: Vec<&str> = ids.iter().copied().collect();
     let listed = ask("--batch-check", &ids)?;

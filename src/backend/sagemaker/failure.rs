@@ -7,17 +7,10 @@ use crate::measurement::Outcome;
 use crate::metric::MemoryOf;
 
 /// What runtimes say when memory ran out; compared without regard to case.
-const MEMORY_WORDS: [&str; 7] = [
-    "out of memory",
-    "outofmemoryerror",
-    "memoryerror",
-    "std::bad_alloc",
-    "cannot allocate memory",
-    "can't allocate memory",
-    "oom when allocating",
-];
+const MEMORY_WORDS: &str = "out of memory, outofmemoryerror, memoryerror, std::bad_alloc, \
+    cannot allocate memory, can't allocate memory, oom when allocating";
 /// What SageMaker says when the machine's memory ran out.
-const PLATFORM_MEMORY_WORDS: [&str; 2] = ["instance type with more memory", "out of memory"];
+const PLATFORM_MEMORY_WORDS: &str = "instance type with more memory, out of memory";
 /// Exit codes of a process that was killed, which is what the kernel does when memory runs out.
 const KILLED: [i32; 2] = [137, -9];
 
@@ -47,7 +40,7 @@ impl FailureClass {
             _ if text.contains("InsufficientInstanceCapacity") => {
                 Self::Outcome(Outcome::NoCapacity)
             }
-            "ClientError" if mentions(text, &PLATFORM_MEMORY_WORDS) => {
+            "ClientError" if mentions(text, PLATFORM_MEMORY_WORDS) => {
                 Self::Outcome(out_of_memory(None))
             }
             "ClientError" => Self::Configuration(text.to_owned()),
@@ -60,7 +53,7 @@ fn of_script(text: &str) -> Outcome {
     let exit_code = exit_code(text);
     let last_line = last_line(text);
     let killed = exit_code.is_some_and(|code| KILLED.contains(&code));
-    match killed || mentions(text, &MEMORY_WORDS) {
+    match killed || mentions(text, MEMORY_WORDS) {
         true => out_of_memory(last_line),
         false => Outcome::Failed {
             exit_code,
@@ -76,9 +69,9 @@ fn out_of_memory(last_line: Option<String>) -> Outcome {
     }
 }
 
-fn mentions(text: &str, words: &[&str]) -> bool {
+fn mentions(text: &str, words: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    words.iter().any(|word| text.contains(word))
+    words.split(", ").any(|word| text.contains(word))
 }
 
 /// `, exit code: 1` at the end, which SageMaker appends; else `ExitCode 1` at the start, which the toolkit writes. Between

@@ -272,14 +272,10 @@ impl Notes {
     /// Notes why canaries run without the probe; the first reason counts. It may stand in the report's first line, which has no quotes
     /// for code.
     pub(super) fn set_lacks_probe(&self, why: &str) {
-        if self.lacks_probe().is_none() {
+        if self.all().lacks_probe.is_none() {
             self.0.borrow_mut().lacks_probe = Some(why.to_owned());
             self.add(format!("canaries run without the probe: {why}"));
         }
-    }
-
-    pub(super) fn lacks_probe(&self) -> Option<String> {
-        self.0.borrow().lacks_probe.clone()
     }
 
     /// Notes something, once.
