@@ -97,7 +97,7 @@ async fn each_spec(
         ControlFlow::Continue(step) => step,
         ControlFlow::Break(checked) => return Ok(Some(checked)),
     };
-    let specs = &step.2;
+    let specs = &step.1;
     for spec in &specs.all {
         // The next one hears the signals of this one's time too.
         let heard = std::mem::replace(&mut interruption, signals::watch()?);
@@ -154,7 +154,7 @@ fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
 }
 
 /// What all specs of a step have in common.
-struct SharedStep(Github, Trigger, Specs);
+struct SharedStep(Trigger, Specs);
 
 /// The story of one spec up to the report; `None` where it is one of many that the change does not touch. `publisher` learns where to
 /// report as soon as that is known.
@@ -199,7 +199,7 @@ async fn check(
         inputs::name_in(&mut checked.report);
     }
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
-        post::track(&step.0, &issue, &mut checked, is_accepted).await;
+        post::track(&step.0.github, &issue, &mut checked, is_accepted).await;
     }
     Ok(Some(checked))
 }
@@ -213,20 +213,19 @@ async fn begin(
     let event = trigger::read_event(&publisher.environment)?;
     let known = async {
         let github = client(&publisher.environment, inputs)?;
-        let trigger = Trigger::of(&github, event, inputs.pull_request).await?;
-        Ok::<_, AppError>((github, trigger))
+        Trigger::of(github, event, inputs.pull_request).await
     };
     let known = known.await;
     // A wrong input is reported in the comment too, if there is one.
-    if let Ok((github, trigger)) = &known {
-        publisher.comment_on(github, trigger);
+    if let Ok(trigger) = &known {
+        publisher.comment_on(trigger);
     }
     if !wrong.is_empty() {
         return Err(AppError::usage(wrong.join("; "))
             .help(format!("correct it under `with` of the step; the inputs are described in {DOCUMENTS}docs/action.md#inputs-and-outputs"))
             .during("reading the inputs"));
     }
-    let (github, trigger) = known?;
+    let trigger = known?;
     let is_of_change = matches!(
         inputs.command,
         ActionCommand::Run | ActionCommand::Detach | ActionCommand::Collect
@@ -254,7 +253,7 @@ async fn begin(
     if trigger.is_from_fork(&publisher.environment.repository) {
         return Ok(ControlFlow::Break(from_fork(&trigger, inputs)));
     }
-    let specs = Specs::find(&github, &trigger, inputs, &publisher.environment.sha).await?;
+    let specs = Specs::find(&trigger, inputs, &publisher.environment.sha).await?;
     if specs.are_many {
         // Of a pull request that an input names, only now is it known which.
         if let Some(one) = trigger.pull_request() {
@@ -262,7 +261,7 @@ async fn begin(
         }
         publisher.begin_sum().await;
     }
-    Ok(ControlFlow::Continue(SharedStep(github, trigger, specs)))
+    Ok(ControlFlow::Continue(SharedStep(trigger, specs)))
 }
 
 /// Reads files, change and policy of a spec, everything that comes from GitHub: the project at hand and what `run` would be asked for,
@@ -272,8 +271,9 @@ async fn prepare<'a>(
     step: &SharedStep,
     spec: &SpecArguments,
 ) -> Result<ControlFlow<Option<Checked>, (Project, RunRequest<'a>)>, AppError> {
-    let (SharedStep(github, trigger, specs), inputs) = (step, publisher.inputs);
-    publisher.comment_on(github, trigger);
+    let (SharedStep(trigger, specs), inputs) = (step, publisher.inputs);
+    let github = &trigger.github;
+    publisher.comment_on(trigger);
     if inputs.command == ActionCommand::Sweep {
         return Ok(ControlFlow::Break(Some(sweep_all(spec, inputs).await?)));
     }
@@ -291,7 +291,7 @@ async fn prepare<'a>(
     let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
     let loaded = match written_spec::is_there(spec) {
         true => Project::load_commit(spec, &publisher.environment.sha, tree_of).await,
-        false => Err(trigger.missing_spec(github, spec).await),
+        false => Err(trigger.missing_spec(spec).await),
     };
     let commit = match &loaded {
         Ok(project) => project.checkout.as_ref().and_then(Checkout::commit),
@@ -300,7 +300,7 @@ async fn prepare<'a>(
     publisher.stamp.commit.clone_from(&commit);
     let commit = commit.as_deref();
     // A spec that cannot be read fails the check of the head too, if that is what is checked out.
-    let is_head = trigger.refuse_another_commit(github, commit).await;
+    let is_head = trigger.refuse_another_commit(commit).await;
     if let Some(one) = trigger.pull_request().filter(|_| is_head.is_ok()) {
         publisher.head = Some(one.clone());
         publisher.check_on(trigger, &one.head.sha);
@@ -311,18 +311,18 @@ async fn prepare<'a>(
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     let mut places = base_policy::places(&project, spec);
     places.extend(specs.moved_from(&project.place.file)?);
-    let base = trigger.base(github, commit).await?;
+    let base = trigger.base(commit).await?;
     let policy = match &base {
         Some(base) => Some(base.policy(github, &project, &places).await?),
         None => None,
     };
     if let Some(path) = &inputs.template {
-        let template = Trigger::template(github, base.as_ref(), path).await;
+        let template = trigger.template(base.as_ref(), path).await;
         publisher.template = template.map_err(|error| error.during("reading the template"))?;
     }
     let change = match inputs.command {
         ActionCommand::Drift => None,
-        _ => Some(trigger.change(github, &project, base.as_ref()).await?),
+        _ => Some(trigger.change(&project, base.as_ref()).await?),
     };
     let (max_spend, of_new_jobs) = specs.left(inputs.max_spend);
     base_policy::apply(&mut project, policy, Some(of_new_jobs))?;

@@ -143,8 +143,8 @@ impl<'a> Publisher<'a> {
     }
 
     /// The comment goes to the pull request, if there is one and it is wanted.
-    pub(super) fn comment_on(&mut self, github: &Github, trigger: &Trigger) {
-        self.github = Some(github.clone());
+    pub(super) fn comment_on(&mut self, trigger: &Trigger) {
+        self.github = Some(trigger.github.clone());
         self.only_reads = trigger.is_from_fork(&self.environment.repository);
         // A fork that nobody asked to run is not judged, and its token can only read; nor does a sweep judge.
         let is_judged = !self.only_reads && self.inputs.command != ActionCommand::Sweep;

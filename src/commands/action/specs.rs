@@ -12,7 +12,6 @@ use crate::cli::SpecArguments;
 use crate::code::{PathGlobs, PathKind, Tree};
 use crate::commands::run::Checked;
 use crate::console::{AppError, files, printable};
-use crate::github::client::Github;
 use crate::units::Usd;
 use crate::workspace::base_policy::CAP_OF_NEW_JOBS;
 use crate::workspace::checkout;
@@ -47,7 +46,6 @@ pub(super) struct Specs {
 impl Specs {
     /// Looks for the specs. `sha` stands for the commit where the checkout names none.
     pub(super) async fn find(
-        github: &Github,
         trigger: &Trigger,
         inputs: &Inputs,
         sha: &str,
@@ -61,10 +59,14 @@ impl Specs {
             found.all = vec![SpecArguments { spec }];
             return Ok(found);
         }
-        let mut all = found.look(github, trigger, &inputs.specs, sha).await?;
+        let mut all = found.look(trigger, &inputs.specs, sha).await?;
         let is_commented = inputs.comment != CommentPolicy::Off;
         if let Some(one) = trigger.pull_request().filter(|_| is_commented) {
-            found.commented = github.subjects(one.number).await.unwrap_or_default();
+            found.commented = trigger
+                .github
+                .subjects(one.number)
+                .await
+                .unwrap_or_default();
             // Of a spec that is not there any more the comment is brought up to date.
             let subjects = found.commented.iter().filter(|one| !is_pattern(one));
             all.extend((subjects.map(PathBuf::from)).filter(|path| found.globs.matches(path)));
@@ -77,7 +79,6 @@ impl Specs {
     /// What the patterns match, from the workspace. Each must match a file, there or where the change left its base.
     async fn look(
         &mut self,
-        github: &Github,
         trigger: &Trigger,
         patterns: &[String],
         sha: &str,
@@ -86,11 +87,11 @@ impl Specs {
         let start = workspace.join(start_of(patterns[0].trim_start_matches(['!', '/'])));
         let root = checkout::root_of(&start, &workspace).ok_or_else(trigger::no_checkout)?;
         let commit = checkout::checked_out_commit(&root).unwrap_or_else(|| sha.to_owned());
-        trigger.refuse_another_commit(github, Some(&commit)).await?;
+        trigger.refuse_another_commit(Some(&commit)).await?;
         self.root = root.strip_prefix(&workspace).unwrap_or(&root).to_owned();
-        self.head = github.tree(&commit).await?;
-        self.before = match trigger.base(github, Some(&commit)).await? {
-            Some(base) => github.tree(&base.left).await?,
+        self.head = trigger.github.tree(&commit).await?;
+        self.before = match trigger.base(Some(&commit)).await? {
+            Some(base) => trigger.github.tree(&base.left).await?,
             None => self.head.clone(),
         };
         let files = self.head.files().iter().chain(self.before.files());

@@ -25,6 +25,7 @@ const LARGEST_TEMPLATE: usize = 1 << 20;
 
 /// What started the check.
 pub(super) struct Trigger {
+    pub(super) github: Github,
     event: GithubEvent,
     /// The pull request that the input `pull-request` names, where the event is of none.
     named: Option<PullRequest>,
@@ -74,7 +75,7 @@ pub(super) fn no_checkout() -> AppError {
 impl Trigger {
     /// The trigger by the event and the input `pull-request`, which cannot turn the event of one pull request into another.
     pub(super) async fn of(
-        github: &Github,
+        github: Github,
         event: GithubEvent,
         input: Option<u64>,
     ) -> Result<Self, AppError> {
@@ -89,7 +90,11 @@ impl Trigger {
             (GithubEvent::PullRequest(_), _) | (_, None) => None,
             (_, Some(number)) => Some(github.pull_request(number).await?),
         };
-        Ok(Self { event, named })
+        Ok(Self {
+            github,
+            event,
+            named,
+        })
     }
 
     pub(super) fn pull_request(&self) -> Option<&PullRequest> {
@@ -129,17 +134,13 @@ impl Trigger {
     }
 
     /// Refuses a checkout that is not the named pull request: the maintainer has read the head of that one.
-    pub(super) async fn refuse_another_commit(
-        &self,
-        github: &Github,
-        commit: Option<&str>,
-    ) -> Result<(), AppError> {
+    pub(super) async fn refuse_another_commit(&self, commit: Option<&str>) -> Result<(), AppError> {
         let Some(PullRequest { number, head, .. }) = &self.named else {
             return Ok(());
         };
         let commit = commit.unwrap_or_default();
         let head = &head.sha;
-        if github.is_of_head(commit, head).await? {
+        if self.github.is_of_head(commit, head).await? {
             return Ok(());
         }
         Err(AppError::failed(format!(
@@ -152,14 +153,15 @@ impl Trigger {
     }
 
     /// Why the workspace has no spec: nothing is checked out, or the pull request deletes it.
-    pub(super) async fn missing_spec(&self, github: &Github, spec: &SpecArguments) -> AppError {
+    pub(super) async fn missing_spec(&self, spec: &SpecArguments) -> AppError {
         if !Path::new(".git").exists() {
             return no_checkout();
         }
         let places = written_spec::places(spec);
         if let Some(PullRequest { base, .. }) = self.pull_request() {
             for place in &places {
-                if let Ok(Some(_)) = github.file_at(place, &base.sha, MAX_SPEC_BYTES).await {
+                let file = self.github.file_at(place, &base.sha, MAX_SPEC_BYTES);
+                if let Ok(Some(_)) = file.await {
                     return AppError::usage(format!(
                         "this pull request deletes the spec {place}, which {} has",
                         base.branch
@@ -173,18 +175,14 @@ impl Trigger {
 
     /// The base of a pull request or a merge queue's run; `None` if the checkout's own policy counts. A pull request left its base
     /// at the first parent of GitHub's merge commit, else at the merge base.
-    pub(super) async fn base(
-        &self,
-        github: &Github,
-        commit: Option<&str>,
-    ) -> Result<Option<ChangeBase>, AppError> {
+    pub(super) async fn base(&self, commit: Option<&str>) -> Result<Option<ChangeBase>, AppError> {
         Ok(match (self.pull_request(), &self.event) {
             (Some(PullRequest { base, head, .. }), _) => {
                 let commit = commit.unwrap_or(&head.sha).to_owned();
-                let left = match &github.parents(&commit).await?[..] {
+                let left = match &self.github.parents(&commit).await?[..] {
                     [first, second] if *second == head.sha => first.clone(),
                     _ => {
-                        let left = github.merge_base(&base.sha, &commit).await;
+                        let left = self.github.merge_base(&base.sha, &commit).await;
                         left.map_err(|error| if_gone(error, &base.branch, &base.sha))?
                     }
                 };
@@ -210,7 +208,6 @@ impl Trigger {
     /// What changed since the base, or in a push.
     pub(super) async fn change(
         &self,
-        github: &Github,
         project: &Project,
         base: Option<&ChangeBase>,
     ) -> Result<Change, AppError> {
@@ -237,21 +234,21 @@ impl Trigger {
             Some((one, base)) => format!("{} to pull request {}", base.branch, one.number),
             None => format!("{before:.7} to {after:.7}"),
         };
-        let change = github.change((before, after), between, project.files()?);
-        Ok(change.await?)
+        let files = project.files()?;
+        Ok((self.github.change((before, after), between, files)).await?)
     }
 
     /// The template of the page, from the base as policy is: a change does not decide how it is reported. `None` if the base does
     /// not have it yet.
     pub(super) async fn template(
-        github: &Github,
+        &self,
         base: Option<&ChangeBase>,
         path: &str,
     ) -> Result<Option<Template>, AppError> {
         let Some(ChangeBase { name, tip, .. }) = base else {
             return files::read_template(Path::new(path)).map(Some);
         };
-        let Some(bytes) = github.file_at(path, tip, LARGEST_TEMPLATE).await? else {
+        let Some(bytes) = (self.github.file_at(path, tip, LARGEST_TEMPLATE)).await? else {
             say(&format!(
                 "note: {} has no template {} yet, so the page has the usual layout",
                 printable(name),
