@@ -17,7 +17,31 @@ pub struct OutsideError {
     pub source: Option<Arc<io::Error>>,
 }
 
+/// An error that does not say yet what to do about it.
+#[must_use]
+pub struct WithoutHelp(OutsideError);
+
+impl WithoutHelp {
+    /// What to do about it.
+    pub fn help(self, text: impl Into<String>) -> OutsideError {
+        OutsideError {
+            help: text.into(),
+            ..self.0
+        }
+    }
+}
+
 impl OutsideError {
+    /// What went wrong and where. What to do about it comes next; an error that does not say it is none.
+    pub fn of(what: impl Into<String>) -> WithoutHelp {
+        WithoutHelp(Self::new(what, ""))
+    }
+
+    /// The same of what may be gone tomorrow.
+    pub fn passing(what: impl Into<String>) -> WithoutHelp {
+        WithoutHelp(Self::transient(what, ""))
+    }
+
     pub fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             what: what.into(),

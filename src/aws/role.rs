@@ -75,10 +75,11 @@ impl RoleCredentials {
                         .credentials
                         .and_then(|given| credentials(given).ok())
                         .ok_or_else(|| {
-                            OutsideError::transient(
-                                format!("AWS gave no credentials for {}", shown(&self.role.arn)),
-                                "start the check again",
-                            )
+                            OutsideError::passing(format!(
+                                "AWS gave no credentials for {}",
+                                shown(&self.role.arn)
+                            ))
+                            .help("start the check again")
                         });
                 }
                 Err(error) => error,
@@ -98,19 +99,13 @@ impl RoleCredentials {
         let said = format!("AWS let nobody assume {role} ({})", error.said());
         match error.code.as_deref() {
             Some("AccessDenied" | "AccessDeniedException" | "IDPRejectedClaim") => {
-                OutsideError::new(
-                    said,
-                    "correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one",
-                )
+                OutsideError::of(said)
+                    .help("correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one")
             }
-            Some("InvalidIdentityToken") => OutsideError::new(
-                said,
-                "add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account",
-            ),
-            Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::transient(
-                said,
-                "correct the runner's clock, and start the check again; it reuses the canaries that completed",
-            ),
+            Some("InvalidIdentityToken") => OutsideError::of(said)
+                .help("add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account"),
+            Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::passing(said)
+                .help("correct the runner's clock, and start the check again; it reuses the canaries that completed"),
             _ => error.to_error(&format!("assume {role}")),
         }
     }

@@ -102,10 +102,8 @@ impl Request<'_> {
         // The answer to a HEAD request has no body for a code, only a status.
         let code = error.code().unwrap_or_default();
         let no_bucket = || {
-            OutsideError::new(
-                format!("{field}: there is no bucket `{bucket}`"),
-                "correct the name, or use credentials of the account that has it",
-            )
+            OutsideError::of(format!("{field}: there is no bucket `{bucket}`"))
+                .help("correct the name, or use credentials of the account that has it")
         };
         let doing = format!("{} {shown_place}", self.doing);
         let call = CallError::of(Call(&self.permissions), error);
@@ -164,16 +162,14 @@ impl Request<'_> {
             Some(theirs) => (theirs.clone(), format!("write `region: {theirs}`")),
             None => ("another region".to_owned(), "correct `region`".to_owned()),
         };
-        OutsideError::new(
-            format!(
-                "{}: the bucket `{}` is in {theirs}, and this run is in {ours}",
-                self.field,
-                shown(&self.place.bucket)
-            ),
-            format!(
-                "use a bucket in {ours}, or {key}: SageMaker reads and writes only in its own region"
-            ),
-        )
+        OutsideError::of(format!(
+            "{}: the bucket `{}` is in {theirs}, and this run is in {ours}",
+            self.field,
+            shown(&self.place.bucket)
+        ))
+        .help(format!(
+            "use a bucket in {ours}, or {key}: SageMaker reads and writes only in its own region"
+        ))
     }
 }
 

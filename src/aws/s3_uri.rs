@@ -29,10 +29,8 @@ impl S3Uri {
                 key: key.to_owned(),
             })
             .ok_or_else(|| {
-                OutsideError::new(
-                    format!("{field}: `{}` is not an S3 URI", shown(text)),
-                    "write `s3://BUCKET/PREFIX/`",
-                )
+                OutsideError::of(format!("{field}: `{}` is not an S3 URI", shown(text)))
+                    .help("write `s3://BUCKET/PREFIX/`")
             })
     }
 

@@ -194,14 +194,12 @@ impl RecordFolder {
     fn no_folder(&self, path: &str) -> OutsideError {
         let place = self.place(path);
         match self.at(path).is_symlink() {
-            true => OutsideError::new(
-                format!("{place} is a link; a history is not read or written through links"),
-                "remove the link, or let `history` name the folder itself",
-            ),
-            false => OutsideError::new(
-                format!("{place} is not a folder"),
-                "let `history` name a folder",
-            ),
+            true => OutsideError::of(format!(
+                "{place} is a link; a history is not read or written through links"
+            ))
+            .help("remove the link, or let `history` name the folder itself"),
+            false => OutsideError::of(format!("{place} is not a folder"))
+                .help("let `history` name a folder"),
         }
     }
 

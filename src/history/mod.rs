@@ -267,10 +267,11 @@ impl History {
             let entry = Entry::of(record, self.scope, random_id());
             // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
-                OutsideError::new(
-                    format!("a record of the job `{}` cannot be kept: {why}", record.job),
-                    "this is a bug in canary-gate; please report it",
-                )
+                OutsideError::of(format!(
+                    "a record of the job `{}` cannot be kept: {why}",
+                    record.job
+                ))
+                .help("this is a bug in canary-gate; please report it")
             })?;
             let kept = match &self.store {
                 Store::Folder(folder) => folder.put(&entry.path(), &content)?,
@@ -280,13 +281,11 @@ impl History {
                 return Ok(entry);
             }
         }
-        Err(OutsideError::new(
-            format!(
-                "could not keep a record of the job `{}`: {TRIES} random names are all taken",
-                record.job
-            ),
-            "this is not chance: check whether another program writes to the history",
+        Err(OutsideError::of(format!(
+            "could not keep a record of the job `{}`: {TRIES} random names are all taken",
+            record.job
         ))
+        .help("this is not chance: check whether another program writes to the history"))
     }
 
     /// The full path or URI of a path in the history.

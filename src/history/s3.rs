@@ -139,13 +139,11 @@ impl Bucket {
         match (error.code(), status) {
             (Some("PreconditionFailed"), _) | (_, Some(412)) => Ok(Some(Placement::NameTaken)),
             (Some("ConditionalRequestConflict"), _) | (_, Some(409)) => Ok(None),
-            (Some("NotImplemented"), _) | (_, Some(501)) => Err(OutsideError::new(
-                format!(
-                    "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
-                    self.place(path)
-                ),
-                "use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder",
-            )),
+            (Some("NotImplemented"), _) | (_, Some(501)) => Err(OutsideError::of(format!(
+                "{FIELD}: could not write {}: this store does not support conditional writes, which keep records from being overwritten",
+                self.place(path)
+            ))
+            .help("use a bucket of Amazon S3, or a store that supports `If-None-Match: *`, or let `history` name a folder")),
             _ => {
                 let permission = permission("s3:PutObject", place);
                 let request = Request::new(&self.client, FIELD, place, "write", permission);
@@ -172,12 +170,10 @@ impl Bucket {
                 }
             }
         }
-        Err(OutsideError::transient(
-            format!(
-                "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
-                self.place(path)
-            ),
-            "start the check again later; it reuses the canaries that completed",
+        Err(OutsideError::passing(format!(
+            "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
+            self.place(path)
         ))
+        .help("start the check again later; it reuses the canaries that completed"))
     }
 }

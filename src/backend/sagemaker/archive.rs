@@ -32,10 +32,8 @@ pub(super) struct OwnFile<'a> {
 /// When that is not UTF-8.
 pub(super) fn name_of(file: &SourceFile) -> Result<&str, OutsideError> {
     file.name.to_str().ok_or_else(|| {
-        OutsideError::new(
-            format!("the name of {} is not UTF-8", file.path.display()),
-            "rename it",
-        )
+        OutsideError::of(format!("the name of {} is not UTF-8", file.path.display()))
+            .help("rename it")
     })
 }
 
@@ -56,10 +54,8 @@ pub(super) fn pack(
     for one in own {
         let is_taken = |name: &&str| name.split('/').next() == Some(one.name);
         if sorted.keys().any(is_taken) {
-            return Err(OutsideError::new(
-                format!("{:?} is in the source", one.name),
-                "rename the file: canary-gate has one of this name to add",
-            ));
+            return Err(OutsideError::of(format!("{:?} is in the source", one.name))
+                .help("rename the file: canary-gate has one of this name to add"));
         }
         sorted.insert(one.name, Err(one));
     }
@@ -72,10 +68,8 @@ pub(super) fn pack(
     let mut left = largest.0;
     for (name, entry) in sorted {
         let too_large = || {
-            OutsideError::new(
-                format!("the source is larger than {largest}, at `{name}`"),
-                "leave data and models out of `source_dir`: give data as a channel, or let git ignore the files",
-            )
+            OutsideError::of(format!("the source is larger than {largest}, at `{name}`"))
+                .help("leave data and models out of `source_dir`: give data as a channel, or let git ignore the files")
         };
         let mut content = Vec::new();
         let is_executable = match entry {

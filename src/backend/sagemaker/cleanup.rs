@@ -131,10 +131,8 @@ impl SagemakerBackend {
                 }
             }
             if !not_stopped.is_empty() {
-                return Err(OutsideError::transient(
-                    format!("could not stop {}", list(&not_stopped)),
-                    "start the check again, which goes on with them, or stop them with `canary-gate sweep`; each ends at its time limit",
-                ));
+                return Err(OutsideError::passing(format!("could not stop {}", list(&not_stopped)))
+                    .help("start the check again, which goes on with them, or stop them with `canary-gate sweep`; each ends at its time limit"));
             }
             if !self.tags.is_exclusive {
                 return Ok(Vec::new());
@@ -185,10 +183,8 @@ impl StoppedRest {
 }
 
 fn no_time() -> OutsideError {
-    OutsideError::transient(
-        "AWS did not answer in time, so training jobs of this run may be left",
-        "list them with `canary-gate sweep --dry-run`; each ends at its time limit",
-    )
+    OutsideError::passing("AWS did not answer in time, so training jobs of this run may be left")
+        .help("list them with `canary-gate sweep --dry-run`; each ends at its time limit")
 }
 
 impl ReadyJob<'_> {

@@ -226,14 +226,12 @@ fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> 
     for (field, script) in scripts {
         let mut files = found.files.iter();
         if !files.any(|file| file.name.as_os_str() == script.as_str()) {
-            return Err(OutsideError::new(
-                format!(
-                    "jobs.{}.{field}: `{script}` is not among the source files in {}",
-                    job.name,
-                    found.folder.display()
-                ),
-                "write its path from source_dir; only files that count are packed: those that git tracks or does not ignore, and that no `!` of `paths` leaves out",
-            ));
+            return Err(OutsideError::of(format!(
+                "jobs.{}.{field}: `{script}` is not among the source files in {}",
+                job.name,
+                found.folder.display()
+            ))
+            .help("write its path from source_dir; only files that count are packed: those that git tracks or does not ignore, and that no `!` of `paths` leaves out"));
         }
     }
     Ok(found)

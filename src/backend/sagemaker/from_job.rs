@@ -91,10 +91,10 @@ impl Intercept for Answer {
 /// When there is no such job, when it may not be read, and when there are no credentials; each with what to do.
 pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, OutsideError> {
     if JobName::parse(name).is_some() {
-        return Err(OutsideError::new(
-            format!("{name} is a canary, and a spec describes the full run"),
-            "name a training job that ran on the full data",
-        ));
+        return Err(OutsideError::of(format!(
+            "{name} is a canary, and a spec describes the full run"
+        ))
+        .help("name a training job that ran on the full data"));
     }
     let aws = Aws::load(region, 1.0, None).await?;
     spec_of(&aws.sagemaker, name, region).await
@@ -136,20 +136,20 @@ async fn describe(
 /// Why the job could not be read, and what to do about it.
 fn refusal(error: &CallError, name: &str, region: &str) -> OutsideError {
     if error.is_not_there() {
-        return OutsideError::new(
-            format!("there is no training job `{name}` in {region}"),
-            format!(
+        return OutsideError::of(format!("there is no training job `{name}` in {region}"))
+            .help(format!(
                 "name another region with `--region`, or find the name with `aws sagemaker list-training-jobs --region {region}`"
-            ),
-        );
+            ));
     }
     if error.kind == FailureKind::Denied {
         let call = DESCRIBE.0;
         // The least policy of a spec is about canaries, and there is no spec yet.
-        return OutsideError::new(
-            format!("AWS does not let you read the training job `{name}` in {region}"),
-            format!("allow {call} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"),
-        );
+        return OutsideError::of(format!(
+            "AWS does not let you read the training job `{name}` in {region}"
+        ))
+        .help(format!(
+            "allow {call} on arn:aws:sagemaker:{region}:ACCOUNT:training-job/{name}"
+        ));
     }
     error.to_error(&format!("read the training job `{name}` in {region}"))
 }

@@ -104,13 +104,11 @@ impl CanaryUnderWay<'_> {
             ready.unplace(&name, watcher.cancellation).await;
             return state;
         }
-        Err(OutsideError::transient(
-            format!(
-                "the training job names {}… are taken, but no such job is found",
-                first.stem()
-            ),
-            "start the check again later",
+        Err(OutsideError::passing(format!(
+            "the training job names {}… are taken, but no such job is found",
+            first.stem()
         ))
+        .help("start the check again later"))
     }
 
     /// Creates the job, at the pace that SageMaker takes and with patience where it is throttled or the quota is used up by
@@ -147,10 +145,10 @@ impl CanaryUnderWay<'_> {
             if let Some(kind) = quota::missing_in_region(&error.message) {
                 self.backend.forget(&name.to_string());
                 let region = &self.backend.aws().region;
-                return Err(OutsideError::new(
-                    format!("SageMaker does not train on {kind} in {region}"),
-                    "choose another instance, or another `region`",
-                ));
+                return Err(OutsideError::of(format!(
+                    "SageMaker does not train on {kind} in {region}"
+                ))
+                .help("choose another instance, or another `region`"));
             }
             if error.has_code("ResourceInUse") {
                 // This very process took the name, if an answer of its own was lost.

@@ -87,10 +87,8 @@ pub async fn list(
 
 /// The error of an endpoint that is broken, or that does not serve S3.
 fn nonsense(request: &Request<'_>, what: &str) -> OutsideError {
-    OutsideError::new(
-        format!("{}: S3 listed {what} in {}", request.field, request.shown()),
-        "if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed",
-    )
+    OutsideError::of(format!("{}: S3 listed {what} in {}", request.field, request.shown()))
+        .help("if AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set, check what answers there; directory buckets cannot be listed")
 }
 
 /// An object as it is listed, by its whole key, and its `ETag`, which is empty where the store gives none.

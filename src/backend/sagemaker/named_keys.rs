@@ -27,26 +27,23 @@ pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<NamedK
     let size = object.content_length().map(u64::try_from);
     let shown = shown(&uri.to_string());
     if !matches!(size, Some(Ok(size)) if size <= LARGEST.0) {
-        return Err(OutsideError::new(
-            format!("{field}: the manifest {shown} is larger than {LARGEST}"),
-            "name a prefix in place of it, or split it into several channels",
-        ));
+        return Err(OutsideError::of(format!(
+            "{field}: the manifest {shown} is larger than {LARGEST}"
+        ))
+        .help("name a prefix in place of it, or split it into several channels"));
     }
     let content = object.body.collect().await.map_err(|_| {
-        OutsideError::transient(
-            format!("{field}: the manifest {shown} could not be read to its end"),
-            "start the check again",
-        )
+        OutsideError::passing(format!(
+            "{field}: the manifest {shown} could not be read to its end"
+        ))
+        .help("start the check again")
     })?;
     parse(field, uri, &content.into_bytes())
 }
 
 fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<NamedKeys, OutsideError> {
     let wrong = |what: &str| {
-        OutsideError::new(
-            format!("{field}: {} {what}", shown(&uri.to_string())),
-            SHAPE,
-        )
+        OutsideError::of(format!("{field}: {} {what}", shown(&uri.to_string()))).help(SHAPE)
     };
     let Ok(entries) = serde_json::from_slice::<Vec<serde_json::Value>>(content) else {
         return Err(wrong("is not a manifest, which is one JSON array"));
@@ -71,15 +68,13 @@ fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<NamedKeys, OutsideE
 /// The full run would fail on them.
 pub(super) fn missing(field: &str, prefix: &S3Uri, missing: &BTreeSet<String>) -> OutsideError {
     let first = missing.first().map_or("", String::as_str);
-    OutsideError::new(
-        format!(
-            "{field}: the manifest names {} that {} not there, such as {}",
-            count(missing.len(), "object"),
-            if missing.len() == 1 { "is" } else { "are" },
-            shown(&format!("{prefix}{first}"))
-        ),
-        "write the manifest again, or put the objects back: a full run would fail on them",
-    )
+    OutsideError::of(format!(
+        "{field}: the manifest names {} that {} not there, such as {}",
+        count(missing.len(), "object"),
+        if missing.len() == 1 { "is" } else { "are" },
+        shown(&format!("{prefix}{first}"))
+    ))
+    .help("write the manifest again, or put the objects back: a full run would fail on them")
 }
 
 #[cfg(test)]

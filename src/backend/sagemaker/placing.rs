@@ -50,10 +50,10 @@ pub(super) fn is_copied(channel: &Channel) -> bool {
 /// Fails where an object has no name of its own, which would stand for all of the folder.
 fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, OutsideError> {
     if objects.is_empty() || objects.iter().any(|object| object.key.is_empty()) {
-        return Err(OutsideError::new(
-            format!("{field}: no manifest can be written: an object has no name below its prefix"),
-            "rename the object",
-        ));
+        return Err(OutsideError::of(format!(
+            "{field}: no manifest can be written: an object has no name below its prefix"
+        ))
+        .help("rename the object"));
     }
     // As a bare prefix `train` would take `train-old/` as well.
     let prefix = json!({"prefix": base.as_folder().to_string()});

@@ -210,10 +210,8 @@ pub(super) fn image(
         .map(|(kind, _)| framework.image(kind, region))
         .collect::<Result<Vec<String>, _>>()
         .map_err(|error| {
-            OutsideError::new(
-                format!("jobs.{}.training.framework: {error}", job.name),
-                "write the address of an image in its place: `image`",
-            )
+            OutsideError::of(format!("jobs.{}.training.framework: {error}", job.name))
+                .help("write the address of an image in its place: `image`")
         })?;
     let has_gpu = |kind| tables::capacity(kind).is_some_and(|capacity| capacity.gpus > 0);
     let with_gpu = members.iter().position(|(kind, _)| has_gpu(kind));
@@ -279,26 +277,22 @@ fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, OutsideE
         .iter()
         .find(|(name, _)| [MARK_VARIABLE, ENTRY_VARIABLE].contains(&name.as_str()))
     {
-        return Err(OutsideError::new(
-            format!(
-                "jobs.{}.training.environment.{name}: canary-gate itself speaks with its probe through this variable",
-                launch.job.name
-            ),
-            "give the variable another name",
-        ));
+        return Err(OutsideError::of(format!(
+            "jobs.{}.training.environment.{name}: canary-gate itself speaks with its probe through this variable",
+            launch.job.name
+        ))
+        .help("give the variable another name"));
     }
     let own = launch.environment.iter().cloned();
     let all: BTreeMap<String, String> = of_job.into_iter().chain(own).collect();
     if all.len() > ENVIRONMENT {
-        return Err(OutsideError::new(
-            format!(
-                "jobs.{}.training.environment: {} variables, with those of canary-gate; SageMaker takes at most \
-                 {ENVIRONMENT}",
-                launch.job.name,
-                all.len()
-            ),
-            "set some of them in the script",
-        ));
+        return Err(OutsideError::of(format!(
+            "jobs.{}.training.environment: {} variables, with those of canary-gate; SageMaker takes at most \
+            {ENVIRONMENT}",
+            launch.job.name,
+            all.len()
+        ))
+        .help("set some of them in the script"));
     }
     Ok(all)
 }

@@ -179,13 +179,11 @@ impl<'r> CanaryUnderWay<'r> {
             Some(JobState::Failed(reason)) => match FailureClass::of(reason) {
                 FailureClass::Outcome(outcome) => outcome,
                 FailureClass::Configuration(text) => {
-                    return Err(OutsideError::new(
-                        format!(
-                            "jobs.{}: SageMaker could not run the training job {}: {text}",
-                            self.ready.job.name, last.found.name
-                        ),
-                        "check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs",
-                    ));
+                    return Err(OutsideError::of(format!(
+                        "jobs.{}: SageMaker could not run the training job {}: {text}",
+                        self.ready.job.name, last.found.name
+                    ))
+                    .help("check that `training.role` may read the data and write the output, then `training.image`, the channels and the network; `canary-gate iam-policy --for job` prints what the role needs"));
                 }
                 FailureClass::Internal | FailureClass::Unknown => Outcome::PlatformError,
             },

@@ -45,14 +45,12 @@ impl JobObjects<'_> {
         for (index, blocks) in drawn.by_file() {
             let (bytes, key) = (drawn.bytes_of(index, &blocks), &drawn.files()[index].key);
             if bytes > LARGEST_COPY {
-                return Err(OutsideError::new(
-                    format!(
-                        "{}: a canary's rows of {} have {bytes}; S3 takes at most {LARGEST_COPY} at once",
-                        self.field,
-                        shown(&base.below(key).to_string())
-                    ),
-                    "ask for smaller `canary.fractions`, or split the data into several objects",
-                ));
+                return Err(OutsideError::of(format!(
+                    "{}: a canary's rows of {} have {bytes}; S3 takes at most {LARGEST_COPY} at once",
+                    self.field,
+                    shown(&base.below(key).to_string())
+                ))
+                .help("ask for smaller `canary.fractions`, or split the data into several objects"));
             }
         }
         let here = tempfile::tempdir()
@@ -123,10 +121,11 @@ impl RangeSource for S3Ranges<'_> {
             request.refused(&error)
         })?;
         let bytes = got.body.collect().await.map_err(|error| {
-            OutsideError::transient(
-                format!("{field}: {} broke off: {error}", shown(&place.to_string())),
-                "run the gate again",
-            )
+            OutsideError::passing(format!(
+                "{field}: {} broke off: {error}",
+                shown(&place.to_string())
+            ))
+            .help("run the gate again")
         })?;
         let bytes = bytes.to_vec();
         match bytes.len() as u64 == range.end - range.start {

@@ -138,15 +138,13 @@ impl<'a> JobObjects<'a> {
         let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
         match sample.iter().find(is_too_long) {
             None => Ok(()),
-            Some(long) => Err(OutsideError::new(
-                format!(
-                    "{}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
-                    self.field,
-                    shown(&base.below(&long.key).to_string()),
-                    shown(&folder.to_string())
-                ),
-                "use `mode: File`, whose canaries read a manifest, or a shorter `output`",
-            )),
+            Some(long) => Err(OutsideError::of(format!(
+                "{}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
+                self.field,
+                shown(&base.below(&long.key).to_string()),
+                shown(&folder.to_string())
+            ))
+            .help("use `mode: File`, whose canaries read a manifest, or a shorter `output`")),
         }
     }
 
@@ -154,13 +152,11 @@ impl<'a> JobObjects<'a> {
     pub(super) fn check_sizes(&self, objects: &Objects) -> Result<(), OutsideError> {
         match objects.sizes().find(|bytes| *bytes > LARGEST_COPY) {
             None => Ok(()),
-            Some(large) => Err(OutsideError::new(
-                format!(
-                    "{}: an object has {large}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy",
-                    self.field
-                ),
-                "use `mode: File`, whose canaries read a manifest, or split the data into smaller objects",
-            )),
+            Some(large) => Err(OutsideError::of(format!(
+                "{}: an object has {large}; S3 copies at most {LARGEST_COPY} at once, and a FastFile canary needs a copy",
+                self.field
+            ))
+            .help("use `mode: File`, whose canaries read a manifest, or split the data into smaller objects")),
         }
     }
 
@@ -247,10 +243,10 @@ pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, Ou
 pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), OutsideError> {
     // The beginning of a name, or none at all, is more than anybody staged.
     if !place.key.ends_with('/') {
-        return Err(OutsideError::new(
-            format!("{place} is not a folder, so nothing below it is removed"),
-            "this is a bug of canary-gate; please report it",
-        ));
+        return Err(OutsideError::of(format!(
+            "{place} is not a folder, so nothing below it is removed"
+        ))
+        .help("this is a bug of canary-gate; please report it"));
     }
     let permissions = format!(
         "{} and {}",

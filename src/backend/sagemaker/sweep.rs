@@ -285,12 +285,10 @@ impl SagemakerBackend {
             if swept.result.is_ok()
                 && let Err(why) = self.end_pool(training_job).await
             {
-                swept.result = Err(OutsideError::transient(
-                    format!("the warm pool of {training_job} could not be ended: {why}"),
-                    format!(
-                        "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {run}`; until then AWS bills its machines, for an hour at most"
-                    ),
-                ));
+                let what = format!("the warm pool of {training_job} could not be ended: {why}");
+                swept.result = Err(OutsideError::passing(what).help(format!(
+                    "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {run}`; until then AWS bills its machines, for an hour at most"
+                )));
             }
             swept
         };

@@ -71,10 +71,9 @@ impl CanaryUnderWay<'_> {
                 }
                 Ok(None) => {
                     self.backend.forget(&name);
-                    return Err(OutsideError::transient(
-                        format!("the training job {name} was deleted while it ran"),
-                        "start the check again; leave jobs whose name begins with `cg-` to the gate",
-                    ));
+                    let what = format!("the training job {name} was deleted while it ran");
+                    return Err(OutsideError::passing(what)
+                        .help("start the check again; leave jobs whose name begins with `cg-` to the gate"));
                 }
                 Err(error) if troubles.goes_on(&error, &self.backend.pace) => {
                     if error.kind == FailureKind::Expired {
@@ -97,10 +96,10 @@ impl CanaryUnderWay<'_> {
                 && limits.is_some_and(|(start, limit)| age(start) > limit + LATENESS)
             {
                 self.backend.stop_if_ours(found).await;
-                return Err(OutsideError::transient(
-                    format!("the training job {name} still runs long after its time limit"),
-                    "look at it in SageMaker, then start the check again",
-                ));
+                return Err(OutsideError::passing(format!(
+                    "the training job {name} still runs long after its time limit"
+                ))
+                .help("look at it in SageMaker, then start the check again"));
             }
             match &description.state {
                 JobState::Running(phase) => {

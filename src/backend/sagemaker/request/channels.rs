@@ -45,13 +45,11 @@ pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, OutsideErro
     let is_isolated = launch.job.training.sagemaker.network_isolation;
     if let Some(script) = launch.script.filter(|_| is_isolated) {
         if inputs.iter().any(|input| input.name == CODE_CHANNEL) {
-            return Err(OutsideError::new(
-                format!(
-                    "jobs.{}.training.channels.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name",
-                    launch.job.name
-                ),
-                "give the channel another name",
-            ));
+            return Err(OutsideError::of(format!(
+                "jobs.{}.training.channels.{CODE_CHANNEL}: with `network_isolation` the script itself comes on a channel of this name",
+                launch.job.name
+            ))
+            .help("give the channel another name"));
         }
         inputs.push(whole_channel(CODE_CHANNEL, script.archive.clone()));
     }
