@@ -43,7 +43,11 @@ const CANARIES: &str = "Canaries";
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Try the gate on an example that it carries, in some seconds; needs Python 3.
-    Demo(DemoArguments),
+    Demo {
+        /// The folder that it is written to; an earlier demo there is run again.
+        #[arg(value_name = "FOLDER", default_value = "canary-gate-demo")]
+        folder: PathBuf,
+    },
     /// Write a commented spec of the training code and data that the checkout holds.
     Init(InitArguments),
     /// Check the spec and print every problem; costs nothing.
@@ -71,13 +75,31 @@ pub enum CliCommand {
     /// Stop training jobs left by interrupted runs, and remove their staged files.
     Sweep(SweepArguments),
     /// Print the JSON Schema of a file format.
-    Schema(SchemaArguments),
+    Schema {
+        /// The file format.
+        #[arg(value_name = "FORMAT")]
+        kind: SchemaKind,
+    },
     /// Print the smallest IAM policy that the spec needs on AWS.
-    IamPolicy(IamPolicyArguments),
+    IamPolicy {
+        #[command(flatten)]
+        spec: SpecArguments,
+        /// Who the policy is for.
+        #[arg(long = "for", value_name = "WHOM", default_value = "ci")]
+        grantee: PolicyGrantee,
+    },
     /// Print shell completions.
-    Completions(CompletionsArguments),
+    Completions {
+        /// The shell.
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
     /// Print a page of the manual, as `man` reads it.
-    Man(ManArguments),
+    Man {
+        /// The command that the page is of, such as `run` or `history export`; without one it is canary-gate's own.
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
     /// Run a command, sample its process tree, and print one JSON line at the end.
     Probe(ProbeArguments),
     /// Run as the GitHub Action: the gate on an event, with the report in a comment.
@@ -522,16 +544,13 @@ pub struct SweepArguments {
 #[derive(Debug, Subcommand)]
 pub enum PricesCommand {
     /// Read AWS's published prices of training in a region into canary-gate.prices.json beside the spec; needs no credentials.
-    Update(PricesUpdateArguments),
-}
-
-#[derive(Debug, Args)]
-pub struct PricesUpdateArguments {
-    #[command(flatten)]
-    pub spec: SpecArguments,
-    /// The region [default: the spec's, else AWS_REGION]; those of other regions in the file are kept.
-    #[arg(long, value_name = "REGION")]
-    pub region: Option<String>,
+    Update {
+        #[command(flatten)]
+        spec: SpecArguments,
+        /// The region [default: the spec's, else AWS_REGION]; those of other regions in the file are kept.
+        #[arg(long, value_name = "REGION")]
+        region: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -541,49 +560,12 @@ pub enum SchemaKind {
     Measurement,
 }
 
-#[derive(Debug, Args)]
-pub struct SchemaArguments {
-    /// The file format.
-    #[arg(value_name = "FORMAT")]
-    pub kind: SchemaKind,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyGrantee {
     /// The identity that runs canary-gate.
     Ci,
     /// The role that training jobs run as.
     Job,
-}
-
-#[derive(Debug, Args)]
-pub struct IamPolicyArguments {
-    #[command(flatten)]
-    pub spec: SpecArguments,
-    /// Who the policy is for.
-    #[arg(long = "for", value_name = "WHOM", default_value = "ci")]
-    pub grantee: PolicyGrantee,
-}
-
-#[derive(Debug, Args)]
-pub struct CompletionsArguments {
-    /// The shell.
-    #[arg(value_name = "SHELL")]
-    pub shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub struct DemoArguments {
-    /// The folder that it is written to; an earlier demo there is run again.
-    #[arg(value_name = "FOLDER", default_value = "canary-gate-demo")]
-    pub folder: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub struct ManArguments {
-    /// The command that the page is of, such as `run` or `history export`; without one it is canary-gate's own.
-    #[arg(value_name = "COMMAND")]
-    pub command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use clap::Parser;
 use include_dir::{Dir, include_dir};
 
 use super::run;
-use crate::cli::{Cli, CliCommand, DemoArguments};
+use crate::cli::{Cli, CliCommand};
 use crate::console::{AppError, Loudness, files, say};
 use crate::git::GitCheckout;
 use crate::probe;
@@ -30,8 +30,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 const DATA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/examples/quickstart/data");
 
-pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Result<u8, AppError> {
-    let folder = &arguments.folder;
+pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> Result<u8, AppError> {
     let spec = folder.join("canary-gate.yml");
     let shown = spec.display();
     let is_there = folder.symlink_metadata().is_ok();
@@ -89,12 +88,8 @@ pub(crate) async fn demo(arguments: &DemoArguments, loudness: Loudness) -> Resul
 
 fn find_python() -> Result<(), AppError> {
     let mut python = Command::new("python3");
-    let python = python
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    match python.status() {
+    let answer = python.arg("--version").stdin(Stdio::null()).output();
+    match answer.map(|answer| answer.status) {
         Ok(status) if status.success() => Ok(()),
         _ => Err(AppError::failed(
             "the demo trains with Python 3, and `python3` cannot be started",

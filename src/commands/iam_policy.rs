@@ -1,13 +1,13 @@
 //! `iam-policy`: the least privileges for the spec, as JSON; calls nothing.
 
 use crate::backend::sagemaker::iam_policy::{self, Grantee};
-use crate::cli::{IamPolicyArguments, PolicyGrantee};
+use crate::cli::{PolicyGrantee, SpecArguments};
 use crate::console::{AppError, print};
 use crate::workspace::project::{Project, environment_region};
 
-pub(crate) fn iam_policy(arguments: &IamPolicyArguments) -> Result<u8, AppError> {
-    let project = Project::load(&arguments.spec)?;
-    let grantee = match arguments.grantee {
+pub(crate) fn iam_policy(spec: &SpecArguments, grantee: PolicyGrantee) -> Result<u8, AppError> {
+    let project = Project::load(spec)?;
+    let grantee = match grantee {
         PolicyGrantee::Ci => Grantee::Ci,
         PolicyGrantee::Job => Grantee::Job,
     };

@@ -35,7 +35,7 @@ pub fn has_coloured_logs(cli: &Cli) -> bool {
 pub fn execute(cli: &Cli) -> u8 {
     let loudness = Loudness::of(&cli.verbosity);
     let result = match &cli.command {
-        CliCommand::Demo(arguments) => in_runtime(|| demo::demo(arguments, loudness)),
+        CliCommand::Demo { folder } => in_runtime(|| demo::demo(folder, loudness)),
         CliCommand::Init(arguments) => in_runtime(|| init::init(arguments)),
         CliCommand::Check(arguments) => in_runtime(|| check::check(arguments, loudness)),
         CliCommand::Validate(arguments) => in_runtime(|| validate::validate(arguments)),
@@ -48,10 +48,10 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::History(command) => in_runtime(|| history::history(command, loudness)),
         CliCommand::Actuals(arguments) => in_runtime(|| actuals::actuals(arguments, loudness)),
         CliCommand::Sweep(arguments) => in_runtime(|| sweep::sweep(arguments)),
-        CliCommand::Schema(arguments) => reference::schema(arguments),
-        CliCommand::IamPolicy(arguments) => iam_policy::iam_policy(arguments),
-        CliCommand::Completions(arguments) => reference::completions(arguments),
-        CliCommand::Man(arguments) => reference::man(arguments),
+        CliCommand::Schema { kind } => reference::schema(*kind),
+        CliCommand::IamPolicy { spec, grantee } => iam_policy::iam_policy(spec, *grantee),
+        CliCommand::Completions { shell } => reference::completions(*shell),
+        CliCommand::Man { command } => reference::man(command),
         CliCommand::Probe(arguments) => probe::probe(arguments),
         CliCommand::Action => in_runtime(|| action::action(loudness)),
     };

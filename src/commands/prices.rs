@@ -12,9 +12,11 @@ use crate::workspace::price_file;
 use crate::workspace::project::{environment_region, today};
 use crate::workspace::written_spec::{WrittenSpec, from_here};
 
-pub(crate) fn prices(PricesCommand::Update(arguments): &PricesCommand) -> Result<u8, AppError> {
-    let WrittenSpec { spec, file, folder } = WrittenSpec::find(&arguments.spec, None)?;
-    let region = arguments.region.clone().or(spec.region);
+pub(crate) fn prices(
+    PricesCommand::Update { spec, region }: &PricesCommand,
+) -> Result<u8, AppError> {
+    let WrittenSpec { spec, file, folder } = WrittenSpec::find(spec, None)?;
+    let region = region.clone().or(spec.region);
     let region = region.or_else(environment_region).unwrap_or_default();
     let is_of_region = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if region.is_empty() || !region.bytes().all(is_of_region) {

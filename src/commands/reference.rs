@@ -3,15 +3,15 @@
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use crate::cli::{Cli, CompletionsArguments, ManArguments, SchemaArguments, SchemaKind};
+use crate::cli::{Cli, SchemaKind};
 use crate::console::{AppError, print};
 use crate::{report, spec};
 
 /// A page of the manual.
-pub(crate) fn man(arguments: &ManArguments) -> Result<u8, AppError> {
+pub(crate) fn man(names: &[String]) -> Result<u8, AppError> {
     let mut command = Cli::command();
     command.build();
-    for name in &arguments.command {
+    for name in names {
         let known: Vec<String> = (command.get_subcommands())
             .map(|known| known.get_name().to_owned())
             .collect();
@@ -32,10 +32,10 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<u8, AppError> {
 }
 
 /// A shell's completions.
-pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<u8, AppError> {
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8, AppError> {
     let mut command = Cli::command();
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, "canary-gate", &mut text);
+    clap_complete::generate(shell, &mut command, "canary-gate", &mut text);
     let text = String::from_utf8_lossy(&text);
     print(&with_hyphens(&text, &command))?;
     Ok(0)
@@ -55,8 +55,8 @@ fn with_hyphens(text: &str, command: &Command) -> String {
 }
 
 /// The program's formats.
-pub(crate) fn schema(arguments: &SchemaArguments) -> Result<u8, AppError> {
-    let schema = match arguments.kind {
+pub(crate) fn schema(kind: SchemaKind) -> Result<u8, AppError> {
+    let schema = match kind {
         SchemaKind::Spec => spec::json_schema(),
         SchemaKind::Report => report::report_schema(),
         SchemaKind::Measurement => report::measurement_schema(),
