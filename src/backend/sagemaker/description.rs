@@ -40,10 +40,7 @@ pub(super) enum JobState {
 impl JobState {
     /// Whether nothing more happens to the job, so that its description is final.
     pub(super) fn is_final(&self) -> bool {
-        match self {
-            Self::Completed | Self::Failed(_) | Self::Stopped | Self::TimedOut => true,
-            Self::Running(_) | Self::Stopping | Self::Deleting => false,
-        }
+        !matches!(self, Self::Running(_) | Self::Stopping | Self::Deleting)
     }
 }
 

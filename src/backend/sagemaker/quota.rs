@@ -30,25 +30,20 @@ impl Refused {
     pub(super) fn parse(message: &str) -> Option<Self> {
         let (_, rest) = message.split_once("service limit '")?;
         let (quota, rest) = rest.split_once("' is ")?;
-        let (limit, rest) = number(rest)?;
-        let (_, rest) = rest.split_once("current utilization of ")?;
-        let (used, rest) = number(rest)?;
-        let (_, rest) = rest.split_once("request delta of ")?;
-        let (delta, _) = number(rest)?;
+        let behind = |words: &str| number(rest.split_once(words)?.1);
         Some(Self {
             quota: quota.to_owned(),
-            limit,
-            used,
-            delta,
+            limit: number(rest)?,
+            used: behind("current utilization of ")?,
+            delta: behind("request delta of ")?,
         })
     }
 }
 
-/// The number that a text begins with, and what follows it.
-fn number(text: &str) -> Option<(u64, &str)> {
+/// The number that a text begins with.
+fn number(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit());
-    let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
-    Some((digits.parse().ok()?, rest))
+    text[..end.unwrap_or(text.len())].parse().ok()
 }
 
 /// The instance type that this region lacks, from the message of a refusal; `None` where the message says something else. SageMaker
