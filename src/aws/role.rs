@@ -63,12 +63,9 @@ impl RoleCredentials {
         let mut has_expired = false;
         loop {
             let token = (self.role.token)().await?;
-            let request = self
-                .sts
-                .assume_role_with_web_identity()
-                .role_arn(&self.role.arn)
-                .role_session_name(&self.role.session)
-                .web_identity_token(token);
+            let request = self.sts.assume_role_with_web_identity();
+            let request = request.role_arn(&self.role.arn).web_identity_token(token);
+            let request = request.role_session_name(&self.role.session);
             let error = match request.send().await {
                 Ok(answer) => {
                     return answer

@@ -65,12 +65,10 @@ fn add(root: &Path, file: &Path) -> io::Result<()> {
     let Some(pattern) = within.and_then(|within| pattern(within.to_str()?)) else {
         return Ok(());
     };
-    let mut list = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .custom_flags(nix::libc::O_NOFOLLOW)
-        .open(git_folder(root)?.join(LIST))?;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    options.custom_flags(nix::libc::O_NOFOLLOW);
+    let mut list = options.open(git_folder(root)?.join(LIST))?;
     let mut known = String::new();
     (&mut list).take(LARGEST).read_to_string(&mut known)?;
     match known.lines().any(|line| line == pattern) {

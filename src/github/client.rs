@@ -129,13 +129,10 @@ impl Github {
         let mut authorization =
             authorization.map_err(|_| unusable("the token cannot be sent".to_owned()))?;
         authorization.set_sensitive(true);
-        let http = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .timeout(TIMEOUT)
-            .redirect(redirect::Policy::none())
-            .build()
-            .map_err(|error| unusable(causes(&error)))?;
+        let http = Client::builder().connect_timeout(CONNECT_TIMEOUT);
+        let http = http.read_timeout(READ_TIMEOUT).timeout(TIMEOUT);
+        let http = http.redirect(redirect::Policy::none()).build();
+        let http = http.map_err(|error| unusable(causes(&error)))?;
         let octocrab = OctocrabBuilder::new()
             .add_header(USER_AGENT, OUR_NAME.to_owned())
             .build_with_reqwest(http)

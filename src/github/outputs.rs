@@ -40,11 +40,9 @@ pub fn append_summary(path: &Path, text: &str) -> io::Result<()> {
 
 /// A file of the runner, for appending. Follows no link, and waits for no pipe.
 fn plain_file(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .custom_flags(O_NOFOLLOW | O_NONBLOCK)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    let file = options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::other("it is not a plain file")),

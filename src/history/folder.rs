@@ -101,11 +101,9 @@ impl RecordFolder {
             _ => format!("it cannot be read: {error}"),
         };
         // Without waiting for a writer if it is a pipe.
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(O_NOFOLLOW | O_NONBLOCK)
-            .open(self.root.join(path))
-            .map_err(cannot)?;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+        let file = options.open(self.root.join(path)).map_err(cannot)?;
         let metadata = file.metadata().map_err(cannot)?;
         if !metadata.is_file() {
             return Err("it is not a regular file".to_owned());
@@ -180,14 +178,12 @@ impl RecordFolder {
         match path.symlink_metadata() {
             Ok(known) if !known.is_file() || known.len() > 0 => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(_) | Err(_) => OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(OF_FILES)
-                .custom_flags(O_NOFOLLOW | O_NONBLOCK)
-                .open(path)?
-                .write_all(b"*\n"),
+            Ok(_) | Err(_) => {
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(false);
+                options.mode(OF_FILES).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+                options.open(path)?.write_all(b"*\n")
+            }
         }
     }
 

@@ -122,17 +122,10 @@ impl Bucket {
         content: &[u8],
     ) -> Result<Option<Placement>, OutsideError> {
         let place = &self.root.below(path);
-        let put = self
-            .client
-            .put_object()
-            .bucket(&place.bucket)
-            .key(&place.key)
-            .content_type(content_type)
-            .if_none_match("*")
-            .body(ByteStream::from(content.to_vec()))
-            .send()
-            .await;
-        let Err(error) = put else {
+        let put = self.client.put_object().bucket(&place.bucket);
+        let put = put.key(&place.key).content_type(content_type);
+        let put = put.body(ByteStream::from(content.to_vec()));
+        let Err(error) = put.if_none_match("*").send().await else {
             return Ok(Some(Placement::Whole));
         };
         let status = error.raw_response().map(|answer| answer.status().as_u16());

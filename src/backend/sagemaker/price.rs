@@ -39,12 +39,9 @@ pub(in crate::backend) fn filters(instance_type: &InstanceType, region: &str) ->
     ]
     .into_iter()
     .map(|(field, value)| {
-        Filter::builder()
-            .r#type(FilterType::TermMatch)
-            .field(field)
-            .value(value)
-            .build()
-            .expect("type, field and value are given")
+        let filter = Filter::builder().r#type(FilterType::TermMatch);
+        let filter = filter.field(field).value(value).build();
+        filter.expect("type, field and value are given")
     })
     .collect()
 }

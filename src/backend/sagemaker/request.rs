@@ -148,11 +148,8 @@ fn machines(instance: &InstanceConfiguration) -> types::builders::ResourceConfig
         InstanceConfiguration::Heterogeneous { groups, .. } => {
             let groups = groups.iter().map(|group| {
                 let (kind, count) = machines(&group.instance_type, group.count);
-                types::InstanceGroup::builder()
-                    .instance_group_name(&group.name)
-                    .instance_type(kind)
-                    .instance_count(count)
-                    .build()
+                let builder = types::InstanceGroup::builder().instance_group_name(&group.name);
+                builder.instance_type(kind).instance_count(count).build()
             });
             builder.set_instance_groups(Some(groups.collect()))
         }

@@ -99,16 +99,10 @@ impl RangeSource for S3Ranges<'_> {
         let JobObjects { s3, field, .. } = self.of;
         let place = &self.place;
         let changed = || rows::refused(field, &self.key, &RowsProblem::Changed);
-        let got = s3
-            .get_object()
-            .bucket(&place.bucket)
-            .key(&place.key)
-            .range(format!("bytes={}-{}", range.start, range.end - 1))
-            .set_if_match((!self.tag.is_empty()).then(|| self.tag.clone()))
-            .customize()
-            .config_override(patient())
-            .send()
-            .await;
+        let get = s3.get_object().bucket(&place.bucket).key(&place.key);
+        let get = get.range(format!("bytes={}-{}", range.start, range.end - 1));
+        let get = get.set_if_match((!self.tag.is_empty()).then(|| self.tag.clone()));
+        let got = get.customize().config_override(patient()).send().await;
         let got = got.map_err(|error| {
             let response = error.raw_response();
             let status = response.map(|response| response.status().as_u16());

@@ -93,20 +93,14 @@ impl<'a> JobObjects<'a> {
         );
         let copy = async |name: String| {
             let from = base.below(&name);
-            let copied = self
-                .s3
-                .copy_object()
-                .copy_source(encoded(&format!("{}/{}", from.bucket, from.key)))
-                .bucket(&folder.bucket)
-                .key(folder.below(&name).key)
-                // Else it reads and writes the tags too, which takes two more permissions.
-                .tagging_directive(TaggingDirective::Replace)
-                .set_server_side_encryption(self.encryption())
-                .set_ssekms_key_id(self.kms_key.map(str::to_owned))
-                .customize()
-                .config_override(patient())
-                .send()
-                .await;
+            let place = format!("{}/{}", from.bucket, from.key);
+            let copy = self.s3.copy_object().copy_source(encoded(&place));
+            let copy = copy.bucket(&folder.bucket).key(folder.below(&name).key);
+            // Else it reads and writes the tags too, which takes two more permissions.
+            let copy = copy.tagging_directive(TaggingDirective::Replace);
+            let copy = copy.set_server_side_encryption(self.encryption());
+            let copy = copy.set_ssekms_key_id(self.kms_key.map(str::to_owned));
+            let copied = copy.customize().config_override(patient()).send().await;
             copied.map(drop).map_err(|error| {
                 let doing = "copy, for a FastFile canary,";
                 let request = self.request(&from, doing, permissions.clone());
@@ -173,22 +167,13 @@ impl<'a> JobObjects<'a> {
         content: impl Into<ByteStream>,
         content_type: &str,
     ) -> Result<(), OutsideError> {
-        let put = self
-            .s3
-            .put_object()
-            .bucket(&to.bucket)
-            .key(&to.key)
-            .content_type(content_type)
-            .set_server_side_encryption(self.encryption())
-            .set_ssekms_key_id(self.kms_key.map(str::to_owned))
-            .body(content.into())
-            .customize()
-            .config_override(patient())
-            .send()
-            .await;
+        let put = self.s3.put_object().bucket(&to.bucket).key(&to.key);
+        let put = put.content_type(content_type).body(content.into());
+        let put = put.set_server_side_encryption(self.encryption());
+        let put = put.set_ssekms_key_id(self.kms_key.map(str::to_owned));
+        let put = put.customize().config_override(patient()).send().await;
         let request = self.request(to, "write", self.write_permission(to));
-        put.map_err(|error| request.refused(&error))?;
-        Ok(())
+        put.map(drop).map_err(|error| request.refused(&error))
     }
 
     /// Puts an object whose name is a hash of its content, unless it is there.

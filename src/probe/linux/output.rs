@@ -29,14 +29,11 @@ impl<'a> Output<'a> {
             Destination::Gate => {
                 (io::stdin().as_fd().try_clone_to_owned()).map(|socket| Some(File::from(socket)))
             }
-            Destination::File(path) => OpenOptions::new()
-                .write(true)
-                .create(true)
-                .mode(0o600)
-                .truncate(true)
-                .custom_flags(libc::O_NOFOLLOW)
-                .open(path)
-                .map(Some),
+            Destination::File(path) => {
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(true).mode(0o600);
+                options.custom_flags(libc::O_NOFOLLOW).open(path).map(Some)
+            }
         };
         Ok(Self {
             opened: opened.map_err(|source| refused(destination, source))?,

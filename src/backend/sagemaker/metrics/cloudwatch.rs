@@ -53,23 +53,13 @@ pub(in crate::backend) fn queries(job_name: &str, hosts: &[String]) -> Vec<Metri
         [CPU, MEMORY, GPU, GPU_MEMORY, GPU_MEMORY_PEAK].map(|series| {
             let host = Dimension::builder()
                 .name("Host")
-                .value(format!("{job_name}/{host}"))
-                .build();
-            let metric = Metric::builder()
-                .namespace(NAMESPACE)
-                .metric_name(series.1)
-                .dimensions(host)
-                .build();
-            let statistic = MetricStat::builder()
-                .metric(metric)
-                .period(PERIOD_SECONDS)
-                .stat(series.2)
-                .build();
-            MetricDataQuery::builder()
-                .id(series.query(index))
-                .metric_stat(statistic)
-                .return_data(true)
-                .build()
+                .value(format!("{job_name}/{host}"));
+            let metric = Metric::builder().namespace(NAMESPACE).metric_name(series.1);
+            let metric = metric.dimensions(host.build()).build();
+            let statistic = MetricStat::builder().metric(metric).stat(series.2);
+            let statistic = statistic.period(PERIOD_SECONDS).build();
+            let query = MetricDataQuery::builder().id(series.query(index));
+            query.metric_stat(statistic).return_data(true).build()
         })
     })
     .collect()

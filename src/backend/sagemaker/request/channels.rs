@@ -73,29 +73,28 @@ fn channel(input: &Channel, all: &[String]) -> types::Channel {
             .input_mode(types::TrainingInputMode::File)
             .build();
     }
-    let (kind, mode) = match (input.data_type, input.mode) {
+    let kind = match input.data_type {
+        DataType::Manifest => types::S3DataType::ManifestFile,
+        _ => types::S3DataType::S3Prefix,
+    };
+    let mode = match (input.data_type, input.mode) {
         // FastFile reads no manifest, so such a channel comes in File mode, which starts more slowly.
-        (DataType::Manifest, InputMode::FastFile) => {
-            (types::S3DataType::ManifestFile, InputMode::File)
-        }
-        (DataType::Manifest, mode) => (types::S3DataType::ManifestFile, mode),
-        (_, mode) => (types::S3DataType::S3Prefix, mode),
+        (DataType::Manifest, InputMode::FastFile) => InputMode::File,
+        (_, mode) => mode,
     };
     let is_meant = |group: &&String| input.groups.is_empty() || input.groups.contains(group);
     let groups: Vec<String> = all.iter().filter(is_meant).cloned().collect();
     let source = types::S3DataSource::builder()
         .s3_data_type(kind)
-        .s3_uri(&input.uri)
-        .s3_data_distribution_type(input.distribution.word().into())
-        // A list of none is refused.
-        .set_instance_group_names((!groups.is_empty()).then_some(groups))
-        .build();
-    builder
-        .data_source(types::DataSource::builder().s3_data_source(source).build())
-        .compression_type(input.compression.word().into())
-        .record_wrapper_type(input.record_wrapper.word().into())
-        .input_mode(mode.word().into())
-        .build()
+        .s3_uri(&input.uri);
+    let source = source.s3_data_distribution_type(input.distribution.word().into());
+    // A list of none is refused.
+    let source = source.set_instance_group_names((!groups.is_empty()).then_some(groups));
+    let source = types::DataSource::builder().s3_data_source(source.build());
+    let builder = builder.data_source(source.build());
+    let builder = builder.compression_type(input.compression.word().into());
+    let builder = builder.record_wrapper_type(input.record_wrapper.word().into());
+    builder.input_mode(mode.word().into()).build()
 }
 
 fn file_system_source(file_system: &FileSystem) -> types::DataSource {
@@ -103,14 +102,12 @@ fn file_system_source(file_system: &FileSystem) -> types::DataSource {
         FileSystemKind::Efs => types::FileSystemType::Efs,
         FileSystemKind::FsxLustre => types::FileSystemType::Fsxlustre,
     };
-    let source = types::FileSystemDataSource::builder()
-        .file_system_id(&file_system.id)
+    let source = types::FileSystemDataSource::builder().file_system_id(&file_system.id);
+    // A canary must leave the data as it found it.
+    let source = source.file_system_access_mode(types::FileSystemAccessMode::Ro);
+    let source = source
         .file_system_type(kind)
-        // A canary must leave the data as it found it.
-        .file_system_access_mode(types::FileSystemAccessMode::Ro)
-        .directory_path(&file_system.directory)
-        .build();
-    types::DataSource::builder()
-        .file_system_data_source(source)
-        .build()
+        .directory_path(&file_system.directory);
+    let builder = types::DataSource::builder();
+    builder.file_system_data_source(source.build()).build()
 }
