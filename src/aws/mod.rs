@@ -77,11 +77,9 @@ impl Aws {
             let without = loader().no_credentials().load().await;
             let sts = aws_sdk_sts::Client::new(&without);
             let early = IdentityCache::lazy().buffer_time(RENEWED_BEFORE.mul_f64(scale));
-            loader()
-                .credentials_provider(RoleCredentials { role, sts }.provider())
-                .identity_cache(early.build())
-                .load()
-                .await
+            let of_role = RoleCredentials { role, sts }.provider();
+            let loader = loader().credentials_provider(of_role);
+            loader.identity_cache(early.build()).load().await
         } else {
             let variable = |name: &str| std::env::var(name).ok();
             let mut loader = loader();
@@ -129,15 +127,15 @@ fn loader(region: Region, pace: f64) -> aws_config::ConfigLoader {
         .with_max_attempts(ATTEMPTS)
         .with_initial_backoff(FIRST_BACKOFF.mul_f64(pace))
         .with_max_backoff(LONGEST_BACKOFF.mul_f64(pace));
+    let scale = time_scale(pace);
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT_TIMEOUT.mul_f64(time_scale(pace)))
-        .operation_attempt_timeout(ATTEMPT_TIMEOUT.mul_f64(time_scale(pace)))
-        .operation_timeout(CALL_TIMEOUT.mul_f64(time_scale(pace)))
-        .build();
-    aws_config::defaults(BehaviorVersion::latest())
-        .region(region)
+        .connect_timeout(CONNECT_TIMEOUT.mul_f64(scale))
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT.mul_f64(scale))
+        .operation_timeout(CALL_TIMEOUT.mul_f64(scale));
+    let loader = aws_config::defaults(BehaviorVersion::latest()).region(region);
+    loader
         .retry_config(retries)
-        .timeout_config(timeouts)
+        .timeout_config(timeouts.build())
 }
 
 /// What a time limit is multiplied by at a pace.

@@ -72,11 +72,9 @@ impl RoleCredentials {
                         .credentials
                         .and_then(|given| credentials(given).ok())
                         .ok_or_else(|| {
-                            OutsideError::passing(format!(
-                                "AWS gave no credentials for {}",
-                                shown(&self.role.arn)
-                            ))
-                            .help("start the check again")
+                            let role = shown(&self.role.arn);
+                            OutsideError::passing(format!("AWS gave no credentials for {role}"))
+                                .help("start the check again")
                         });
                 }
                 Err(error) => error,

@@ -31,19 +31,14 @@ pub(crate) fn permission(actions: &str, place: &S3Uri) -> String {
         true => "*",
         false => "",
     };
-    format!(
-        "{actions} on {}",
-        shown(&format!("arn:aws:s3:::{bucket}/{key}{all}"))
-    )
+    let place = shown(&format!("arn:aws:s3:::{bucket}/{key}{all}"));
+    format!("{actions} on {place}")
 }
 
 /// The permission to list what begins like a place.
 pub(crate) fn list_permission(place: &S3Uri) -> String {
-    format!(
-        "s3:ListBucket on arn:aws:s3:::{} with the prefix `{}`",
-        shown(&place.bucket),
-        shown(&place.key)
-    )
+    let (bucket, prefix) = (shown(&place.bucket), shown(&place.key));
+    format!("s3:ListBucket on arn:aws:s3:::{bucket} with the prefix `{prefix}`")
 }
 
 /// A key as it is; `None` where it is not text. An endpoint that does not know of encoding says so by not naming it.

@@ -32,14 +32,13 @@ const DATA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/examples/quickstart/data
 
 pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> Result<u8, AppError> {
     let spec = folder.join("canary-gate.yml");
-    let shown = spec.display();
+    let (here, shown) = (folder.display(), spec.display());
     let is_there = folder.symlink_metadata().is_ok();
     if is_there && !FILES.iter().all(|(name, _)| folder.join(name).is_file()) {
-        return Err(AppError::usage(format!(
-            "{} is already there, and is no demo",
-            folder.display()
-        ))
-        .help("nothing is overwritten; for another folder: `canary-gate demo FOLDER`"));
+        return Err(
+            AppError::usage(format!("{here} is already there, and is no demo"))
+                .help("nothing is overwritten; for another folder: `canary-gate demo FOLDER`"),
+        );
     }
     probe::check_system().map_err(|reason| {
         AppError::failed("the demo runs its canaries on this machine, which must be a Linux one")
@@ -48,16 +47,10 @@ pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> Result<u8, AppErr
     })?;
     find_python()?;
     let what = if is_there {
-        format!(
-            "{} is there from an earlier demo and stays as it is",
-            folder.display()
-        )
+        format!("{here} is there from an earlier demo and stays as it is")
     } else {
         write(folder).map_err(|error| files::cannot_write(folder, error))?;
-        format!(
-            "wrote {}: a spec, a training script, 100 files of data",
-            folder.display()
-        )
+        format!("wrote {here}: a spec, a training script, 100 files of data")
     };
     // A checkout around it may ignore the folder, and then has no source in it; one that does not would show a hundred files.
     if let Err(error) = GitCheckout::create(folder, &[FILES[0].0, FILES[1].0, FILES[2].0, "data"]) {

@@ -85,9 +85,9 @@ async fn from_history(
         let Some((_, newest)) = checks.last() else {
             let branch = origin.writer.branch.as_ref();
             let branch = branch.map_or(String::new(), |branch| format!(" on branch {branch}"));
+            let name = &job.name;
             notes.push(format!(
-                "There is no check of {}{branch} in the history.",
-                job.name
+                "There is no check of {name}{branch} in the history."
             ));
             continue;
         };

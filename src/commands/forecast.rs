@@ -34,10 +34,8 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Res
         None => files::current_folder()?,
     };
     let output = ReportOutput::prepare(&arguments.output, &root, loudness)?;
-    let refused = AppError::usage(format!(
-        "the measurements {} cannot be read",
-        arguments.file.display()
-    ));
+    let file = arguments.file.display();
+    let refused = AppError::usage(format!("the measurements {file} cannot be read"));
     let mut recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
     if let Some(name) = &arguments.as_job {
         if let Some(asked) = arguments.jobs.iter().find(|asked| *asked != name) {

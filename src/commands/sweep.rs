@@ -40,11 +40,13 @@ pub(crate) async fn of(
     sweeping: Sweeping,
 ) -> Result<u8, AppError> {
     if !project.traits().is_remote {
-        return Err(AppError::usage(format!(
+        let what = format!(
             "the {} backend leaves nothing behind to sweep",
             project.spec.backend
-        ))
-        .help("name a spec with `backend: sagemaker`: `--spec FILE`"));
+        );
+        return Err(
+            AppError::usage(what).help("name a spec with `backend: sagemaker`: `--spec FILE`")
+        );
     }
     let backend = backend::sagemaker_backend(project, RunTags::default()).await?;
     let running = backend.left_on_machines().await?;

@@ -136,9 +136,9 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
         AppError::usage(format!("`{}` is not a path", path.display())).caused_by(source)
     })?;
     let refuse = |link: &Path| {
+        let link = link.display();
         AppError::failed(format!(
-            "{} is a link; nothing is written through links",
-            link.display()
+            "{link} is a link; nothing is written through links"
         ))
         .help("remove the link, or write somewhere else")
     };
@@ -146,10 +146,8 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
         return Err(refuse(&absolute));
     }
     if absolute.exists() && !absolute.is_file() && !is_device(&absolute) {
-        return Err(
-            AppError::usage(format!("{} is not a plain file", absolute.display()))
-                .help("name a file to write to"),
-        );
+        let what = format!("{} is not a plain file", absolute.display());
+        return Err(AppError::usage(what).help("name a file to write to"));
     }
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     // Links above the checkout belong to the machine, e.g. /tmp on some systems.
@@ -158,18 +156,15 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
             return Err(refuse(ancestor));
         }
     }
+    let (shown, file) = (folder.display(), path.display());
     match folder.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(AppError::usage(format!(
-            "{} is not a folder",
-            folder.display()
-        ))),
-        Err(source) => Err(AppError::usage(format!(
-            "the folder of `{}` is not there",
-            path.display()
-        ))
-        .help(format!("make it first: mkdir -p {}", folder.display()))
-        .caused_by(source)),
+        Ok(_) => Err(AppError::usage(format!("{shown} is not a folder"))),
+        Err(source) => Err(
+            AppError::usage(format!("the folder of `{file}` is not there"))
+                .help(format!("make it first: mkdir -p {shown}"))
+                .caused_by(source),
+        ),
     }
 }
 

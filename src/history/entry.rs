@@ -60,13 +60,8 @@ impl Entry {
 
     /// The file name without its extension: the record's id for users.
     pub fn stem(&self) -> String {
-        format!(
-            "{}-{}-{}-{}",
-            self.recorded_at.strftime(TIME_FORM),
-            self.kind,
-            self.key,
-            self.id
-        )
+        let (time, Self { kind, key, id, .. }) = (self.recorded_at.strftime(TIME_FORM), self);
+        format!("{time}-{kind}-{key}-{id}")
     }
 
     fn in_folder(scope: Scope, job: String, file_name: &str) -> Option<Self> {

@@ -262,16 +262,13 @@ impl History {
     ///
     /// When the record was not written, or may not have been.
     pub async fn append(&self, record: &Record) -> Result<Entry, OutsideError> {
-        let content = reading::write(record);
+        let (content, job) = (reading::write(record), &record.job);
         for _ in 0..TRIES {
             let entry = Entry::of(record, self.scope, random_id());
             // Every written record must be readable.
             reading::read(&content, &entry).map_err(|why| {
-                OutsideError::of(format!(
-                    "a record of the job `{}` cannot be kept: {why}",
-                    record.job
-                ))
-                .help("this is a bug in canary-gate; please report it")
+                OutsideError::of(format!("a record of the job `{job}` cannot be kept: {why}"))
+                    .help("this is a bug in canary-gate; please report it")
             })?;
             let kept = match &self.store {
                 Store::Folder(folder) => folder.put(&entry.path(), &content)?,
@@ -282,8 +279,7 @@ impl History {
             }
         }
         Err(OutsideError::of(format!(
-            "could not keep a record of the job `{}`: {TRIES} random names are all taken",
-            record.job
+            "could not keep a record of the job `{job}`: {TRIES} random names are all taken"
         ))
         .help("this is not chance: check whether another program writes to the history"))
     }

@@ -23,18 +23,16 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
         return everything("--all");
     }
     if let Some(file) = &arguments.changed_files {
+        let list = format!("the list of changed files {}", file.display());
         let text = if file.as_os_str() == "-" {
             files::text_up_to(std::io::stdin(), files::LARGEST_TEXT)
         } else {
             files::read_text(file)
         };
         let text = text.map_err(|source| {
-            AppError::usage(format!(
-                "the list of changed files {} cannot be read",
-                file.display()
-            ))
-            .help("it is a text file with one path a line, relative to the checkout root")
-            .caused_by(source)
+            AppError::usage(format!("{list} cannot be read"))
+                .help("it is a text file with one path a line, relative to the checkout root")
+                .caused_by(source)
         })?;
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let paths = lines.filter(|line| !line.is_empty()).map(listed_path);

@@ -427,11 +427,10 @@ impl Project {
         };
         match paths.find(|path| path.canonicalize().is_ok_and(|real| real == recording)) {
             None => Ok(()),
-            Some(path) => Err(AppError::usage(format!(
-                "{} is the recording that is replayed",
-                path.display()
-            ))
-            .help("write to another file")),
+            Some(path) => {
+                let what = format!("{} is the recording that is replayed", path.display());
+                Err(AppError::usage(what).help("write to another file"))
+            }
         }
     }
 }

@@ -80,10 +80,8 @@ fn refuse_link_from_elsewhere(file: &Path, real: &Path) -> Result<(), AppError> 
     if root.is_ok_and(|root| real.starts_with(root)) {
         return Ok(());
     }
-    let message = format!(
-        "the spec {} is a link that leaves the checkout",
-        file.display()
-    );
+    let file = file.display();
+    let message = format!("the spec {file} is a link that leaves the checkout");
     Err(AppError::usage(message).help("replace it by the file itself"))
 }
 

@@ -212,13 +212,13 @@ fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> 
         let script = instance.entry_point()?.to_owned();
         Some((format!("{field}.entry_point"), script))
     };
-    let alternatives = job.alternatives.iter().enumerate();
-    let scripts = own
-        .map(|script| ("training.entry_point".to_owned(), script.to_owned()))
+    let own = own.map(|script| ("training.entry_point".to_owned(), script.to_owned()));
+    let own = own
         .into_iter()
-        .chain(of_groups("instance".to_owned(), &job.instance))
-        .chain(alternatives.filter_map(|(at, one)| of_groups(format!("alternatives[{at}]"), one)));
-    for (field, script) in scripts {
+        .chain(of_groups("instance".to_owned(), &job.instance));
+    let others = job.alternatives.iter().enumerate();
+    let others = others.filter_map(|(at, one)| of_groups(format!("alternatives[{at}]"), one));
+    for (field, script) in own.chain(others) {
         let mut files = found.files.iter();
         if !files.any(|file| file.name.as_os_str() == script.as_str()) {
             return Err(OutsideError::of(format!(

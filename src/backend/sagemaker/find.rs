@@ -50,13 +50,10 @@ impl ReadyJob<'_> {
             return Ok(Ok(found));
         }
         if let Some((name, differences)) = others.first() {
-            let differs = format!(
-                "differs from what this run would start in {}",
-                list(differences)
-            );
-            report(CanaryProgress::Fact(&format!(
-                "training job {name} {differs}; not taken"
-            )));
+            let parts = list(differences);
+            let differs = format!("differs from what this run would start in {parts}");
+            let fact = format!("training job {name} {differs}; not taken");
+            report(CanaryProgress::Fact(&fact));
             self.notes.add(format!(
                 "a training job with a canary's name {differs}, so it does not stand for the canary, and another attempt was started"
             ));

@@ -107,11 +107,8 @@ impl KeyRange {
     /// Takes in at most so many pages, one after the other, and says whether more are to come.
     async fn walk(&mut self, request: &Request<'_>, most: usize) -> Result<bool, OutsideError> {
         let after = Some(self.last.clone()).filter(|last| !last.is_empty());
-        let mut pages = request
-            .listing()
-            .set_start_after(after)
-            .into_paginator()
-            .send();
+        let listing = request.listing().set_start_after(after);
+        let mut pages = listing.into_paginator().send();
         let mut empty = 0;
         for _ in 0..most {
             let Some(page) = pages.next().await else {

@@ -25,11 +25,8 @@ pub(super) struct JobName {
 impl JobName {
     /// The name of one attempt at a canary. `key` is hexadecimal, of at least 16 digits; only the first 16 count.
     pub(super) fn new(job: &str, key: &str, attempt: u32) -> Self {
-        let job: String = job
-            .chars()
-            .take(JOB_LENGTH)
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .collect();
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let job: String = job.chars().take(JOB_LENGTH).map(plain).collect();
         let job = match job.trim_matches('-') {
             "" => NAMELESS,
             job => job,

@@ -57,13 +57,12 @@ pub(in crate::backend) fn parse(
     region: &str,
     as_of: &str,
 ) -> Option<Price> {
-    let mut prices: Vec<f64> = price_list
-        .iter()
-        .filter(|product| product.len() <= LONGEST_PRODUCT)
-        .filter_map(|listed| serde_json::from_str::<ListedProduct>(listed).ok())
-        .filter(|listed| listed.product.training() == Some((region, instance_type.name())))
-        .flat_map(|listed| prices(listed.terms.on_demand))
-        .collect();
+    let short = (price_list.iter()).filter(|product| product.len() <= LONGEST_PRODUCT);
+    let listed = short.filter_map(|text| serde_json::from_str::<ListedProduct>(text).ok());
+    let wanted = Some((region, instance_type.name()));
+    let listed = listed.filter(|listed| listed.product.training() == wanted);
+    let prices = listed.flat_map(|listed| prices(listed.terms.on_demand));
+    let mut prices: Vec<f64> = prices.collect();
     prices.sort_unstable_by(f64::total_cmp);
     prices.dedup();
     let highest = *prices.last()?;

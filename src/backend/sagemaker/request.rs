@@ -82,10 +82,7 @@ pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilde
         .compression_type(types::OutputCompressionType::None);
     // The run's own limit rounded up, at most the policy's.
     let policy = launch.job.canary.max_runtime.0;
-    let asked = launch
-        .run
-        .max_runtime
-        .map_or(policy, |limit| limit.0.ceil());
+    let asked = (launch.run.max_runtime).map_or(policy, |limit| limit.0.ceil());
     let asked = whole_seconds(Seconds(asked.min(policy.floor())));
     let limit = types::StoppingCondition::builder().max_runtime_in_seconds(asked);
     let network = (!training.sagemaker.subnets.is_empty()).then(|| {

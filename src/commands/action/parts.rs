@@ -154,11 +154,9 @@ fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
     if !project.is_tracked(&real)? {
         return Ok(());
     }
-    Err(AppError::usage(format!(
-        "the part {} is a file of the repository",
-        file.display()
-    ))
-    .help("parts are what other jobs of this workflow run wrote: download them into a folder that git does not track")
+    let what = format!("the part {} is a file of the repository", file.display());
+    Err(AppError::usage(what)
+        .help("parts are what other jobs of this workflow run wrote: download them into a folder that git does not track")
     .during("reading the parts"))
 }
 

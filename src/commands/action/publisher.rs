@@ -229,10 +229,8 @@ impl<'a> Publisher<'a> {
 
     /// Says in the log and in an annotation what could not be written.
     pub(super) fn warn(&mut self, title: &str, why: &AppError) {
-        say(&format!(
-            "warning: {title}:\n{}",
-            why.render_beside(false).trim_end()
-        ));
+        let shown = why.render_beside(false);
+        say(&format!("warning: {title}:\n{}", shown.trim_end()));
         self.unposted.push(Annotation {
             level: AnnotationLevel::Warning,
             place: None,

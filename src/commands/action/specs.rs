@@ -62,11 +62,8 @@ impl Specs {
         let mut all = found.look(trigger, &inputs.specs, sha).await?;
         let is_commented = inputs.comment != CommentPolicy::Off;
         if let Some(one) = trigger.pull_request().filter(|_| is_commented) {
-            found.commented = trigger
-                .github
-                .subjects(one.number)
-                .await
-                .unwrap_or_default();
+            let subjects = trigger.github.subjects(one.number).await;
+            found.commented = subjects.unwrap_or_default();
             // Of a spec that is not there any more the comment is brought up to date.
             let subjects = found.commented.iter().filter(|one| !is_pattern(one));
             all.extend((subjects.map(PathBuf::from)).filter(|path| found.globs.matches(path)));
@@ -105,10 +102,8 @@ impl Specs {
         };
         let mut positive = patterns.iter().filter(|one| !one.starts_with('!'));
         if let Some(idle) = positive.find(|one| matched(slice::from_ref(one)).0.is_empty()) {
-            let what = format!(
-                "`spec`: no file of the checkout matches `{}`",
-                printable(idle)
-            );
+            let idle = printable(idle);
+            let what = format!("`spec`: no file of the checkout matches `{idle}`");
             return Err(AppError::usage(what)
                 .help("patterns are from the workspace, and `**` stands for folders: `spec: \"**/canary-gate.yml\"`")
                 .during("looking for specs"));

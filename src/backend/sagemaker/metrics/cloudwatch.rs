@@ -127,13 +127,10 @@ pub(in crate::backend) fn read(
 
 /// A series' values; what is negative or no number is no value.
 fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Item = f64> + 'a {
-    answers
-        .iter()
-        .filter(move |answer| answer.id() == Some(id))
-        .flat_map(MetricDataResult::values)
-        .copied()
-        .filter(|value| value.is_finite() && *value >= 0.0)
-        .take(MOST_POINTS)
+    let of_series = answers.iter().filter(move |answer| answer.id() == Some(id));
+    let values = of_series.flat_map(MetricDataResult::values).copied();
+    let sound = values.filter(|value| value.is_finite() && *value >= 0.0);
+    sound.take(MOST_POINTS)
 }
 
 /// Whether there is no use in waiting for more: every host has about a point for each minute of the run, one at least.
