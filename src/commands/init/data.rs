@@ -27,21 +27,16 @@ pub(super) struct FoundData {
     pub(super) is_by_folder: bool,
 }
 
-/// Endings of files of data of which no rows can be drawn.
-const OBJECTS: &str = "\
-    jpg jpeg png bmp tif tiff webp gif npy npz tfrecord tfrecords rec h5 wav flac mp3 gz \
-    libsvm pt db sqlite sqlite3";
-/// Beginnings of names of a project's own texts.
-const TEXTS_OF_PROJECT: &str = "requirements readme license notice cmakelists constraints robots";
-/// Folders of a project whose pictures are no data.
-const FOLDERS_OF_PROJECT: &str =
-    "docs doc reports figures assets img static models references notebooks";
 /// In a folder with no more files than this, each file is data by itself.
 const FEW: usize = 3;
-/// Names of folders that are a part of the data each, with all that lies in them, such as a folder for each class.
-const PARTS: &str = "\
-    train training test testing val valid validation eval dev raw interim processed \
-    external data dataset datasets input images";
+
+/// The words of a list of `words.txt`.
+pub(super) fn words(list: &str) -> impl Iterator<Item = &'static str> {
+    let lists = include_str!("words.txt").lines();
+    let mut lists = lists.filter_map(|line| line.split_once(" = "));
+    let (_, words) = lists.find(|(name, _)| *name == list).expect("it is there");
+    words.split(' ')
+}
 
 impl FoundData {
     /// Whether rows can be drawn of its files.
@@ -102,14 +97,13 @@ fn ending(path: &str) -> Option<String> {
 /// Whether a file may hold data, by its name.
 fn is_data(path: &str) -> bool {
     let name = name_of(path).to_lowercase();
-    let mut texts = TEXTS_OF_PROJECT.split(' ');
+    let mut texts = words("texts_of_project");
     let is_text_of_project = texts.any(|known| name.starts_with(known));
     let mut folders = path.split('/');
-    let is_of_project =
-        folders.any(|part| FOLDERS_OF_PROJECT.split(' ').any(|known| known == part));
+    let is_of_project = folders.any(|part| words("folders_of_project").any(|known| known == part));
     let ending = ending(&name);
     let is_known = |ending: &String| {
-        RowFormat::of_name(&name).is_ok() || OBJECTS.split(' ').any(|known| known == ending)
+        RowFormat::of_name(&name).is_ok() || words("objects").any(|known| known == ending)
     };
     !is_text_of_project && !is_of_project && ending.as_ref().is_some_and(is_known)
 }
@@ -119,7 +113,7 @@ fn home_of(path: &str) -> &str {
     let folder = folder_of(path);
     let ends = folder.match_indices('/').map(|(end, _)| end);
     let mut folders = ends.chain([folder.len()]).map(|end| &folder[..end]);
-    let is_part = |folder: &&str| PARTS.split(' ').any(|known| known == name_of(folder));
+    let is_part = |folder: &&str| words("parts").any(|known| known == name_of(folder));
     folders.rfind(is_part).unwrap_or(folder)
 }
 

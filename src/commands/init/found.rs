@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of};
+use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of, words};
 
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
@@ -15,10 +15,6 @@ const LOWEST_SCORE: i32 = 5;
 const MOST_OPTIONS: usize = 90;
 /// Added to a script's score where its name speaks of training.
 const SCORE_OF_NAME: i32 = 4;
-/// A change of one of these may change what training takes.
-const REQUIREMENTS: &str = "\
-    requirements.txt pyproject.toml setup.py setup.cfg environment.yml environment.yaml \
-    Pipfile.lock poetry.lock uv.lock";
 /// What is looked for, by name. The name of a sign of a script that trains is its weight and what it shows.
 static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
     let lines = include_str!("patterns.txt").lines();
@@ -120,7 +116,7 @@ pub(super) fn says_something(path: &str) -> bool {
 }
 
 fn is_requirements(path: &str) -> bool {
-    REQUIREMENTS.split(' ').any(|known| known == name_of(path))
+    words("requirements").any(|known| known == name_of(path))
 }
 
 /// The file of a place: without its line.

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::data::SeenFile;
+use super::data::{SeenFile, words};
 use super::found::{Overview, SourceText, says_something};
 use crate::backend::project_paths::has_private_name;
 use crate::console::files;
@@ -19,10 +19,6 @@ const MOST_ENTRIES: usize = 50_000;
 const LARGEST_TEXT: Bytes = Bytes(2 * Bytes::MIB);
 /// Signs in names, beside letters and digits, that have no meaning to a shell's pattern or a spec.
 const PLAIN_SIGNS: &str = "._-+=@ ";
-/// Folders of packages, of builds, and of what trainings leave.
-const PASSED_OVER: &str = "\
-    node_modules venv env site-packages __pycache__ build dist target wandb mlruns \
-    lightning_logs checkpoints outputs";
 
 /// What was found below a folder, and what of it was not looked at, as sentences without a capital.
 pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
@@ -101,7 +97,7 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
                 odd += 1;
                 continue;
             }
-            if kind.is_dir() && !PASSED_OVER.split(' ').any(|known| known == name) {
+            if kind.is_dir() && !words("passed_over").any(|known| known == name) {
                 pending.push_back(format!("{path}/"));
             } else if kind.is_file() {
                 let bytes = Bytes(entry.metadata().map_or(0, |metadata| metadata.len()));
