@@ -63,12 +63,9 @@ pub(crate) fn shown(key: &str) -> String {
     }
 }
 
-const UNRESERVED: AsciiSet = NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b'/');
+/// All but what has no meaning anywhere: letters, digits, `-` and `_`.
+pub(crate) const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+const UNRESERVED: AsciiSet = PLAIN.remove(b'.').remove(b'~').remove(b'/');
 
 /// A key for a header or a query: all but unreserved characters and `/` as `%XX`.
 pub(crate) fn encoded(key: &str) -> String {

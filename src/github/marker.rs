@@ -141,13 +141,10 @@ impl Marker {
 
 /// Percent-encoded, so that no path ends the HTML comment or its field.
 pub(super) fn encoded(path: &str) -> String {
-    const CODED: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'/');
+    const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+    const CODED: AsciiSet = PLAIN.remove(b'.').remove(b'/');
     // An HTML comment may not contain two hyphens.
-    utf8_percent_encode(path, CODED)
+    utf8_percent_encode(path, &CODED)
         .to_string()
         .replace("--", "-%2D")
 }

@@ -1,8 +1,8 @@
 //! Who may read and write what: a pull request cannot write what the default branch is compared with.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
-use crate::aws::s3_uri::decoded;
+use crate::aws::s3_uri::{PLAIN, decoded};
 
 /// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
@@ -64,8 +64,6 @@ impl Scope {
         }
     }
 }
-
-const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 
 /// The folder of a job's records: its name, with characters that are unsafe in a path or an S3 key as `%XX`.
 pub(super) fn folder_of(job: &str) -> String {

@@ -55,10 +55,8 @@ pub(super) fn pack(
         sorted.insert(*own_name, Err(one));
     }
     // Neither a time nor a file name nor an operating system.
-    let gzip = GzBuilder::new()
-        .mtime(0)
-        .operating_system(255)
-        .write(Vec::new(), Compression::default());
+    let gzip = GzBuilder::new().mtime(0).operating_system(255);
+    let gzip = gzip.write(Vec::new(), Compression::default());
     let mut archive = tar::Builder::new(gzip);
     let mut left = largest.0;
     for (name, entry) in sorted {

@@ -29,11 +29,8 @@ pub(super) fn start(
     let search_path = environment.map_or_else(|| env::var_os("PATH"), path_of);
     let path = locate(program, search_path.as_deref())?;
     let mut process = Command::new(&path);
-    process
-        .args(arguments)
-        .arg0(program)
-        .env_remove(MARK_VARIABLE)
-        .process_group(0);
+    process.args(arguments).arg0(program);
+    process.env_remove(MARK_VARIABLE).process_group(0);
     if let Some(environment) = environment {
         process
             .env_clear()

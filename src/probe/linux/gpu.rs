@@ -160,11 +160,8 @@ impl Readings {
 /// The tool with its output in a pipe.
 pub(super) fn printing(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
     command
 }
 
