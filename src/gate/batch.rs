@@ -331,19 +331,12 @@ impl Batch<'_> {
         log_tail: &[String],
     ) -> Measurement {
         let measurement = measured.with_words(|words| self.runner.secrets.mask(words));
-        let explained = first_error::explain(&FailedCanary {
+        first_error::explain(&FailedCanary {
             job: self.by.job,
             run,
-            outcome: &measurement.outcome,
-            has_opened_none: measurement.sample_opened == Some(false),
+            measurement: &measurement,
             log_tail,
-        });
-        Measurement {
-            outcome: explained.outcome,
-            way_out: explained.way_out,
-            cure: explained.cure,
-            ..measurement
-        }
+        })
     }
 
     /// Takes what an earlier run measured.

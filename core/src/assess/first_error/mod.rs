@@ -12,7 +12,7 @@ use self::text::{Errors, quoted};
 use crate::canary::CanaryRun;
 use crate::code::PathGlobs;
 use crate::grammar;
-use crate::measurement::Outcome;
+use crate::measurement::{Measurement, Outcome};
 use crate::metric::MemoryOf;
 use crate::spec::cure::{self, channel_path, channel_variable};
 use crate::spec::{Channel, Job};
@@ -25,31 +25,21 @@ const OF_DATA: [&str; 5] = ["DATA", "TRAIN", "INPUT", "DIR", "PATH"];
 pub struct FailedCanary<'a> {
     pub job: &'a Job,
     pub run: &'a CanaryRun,
-    pub outcome: &'a Outcome,
-    /// Whether it opened no file of its sample.
-    pub has_opened_none: bool,
+    pub measurement: &'a Measurement,
     /// The last lines that it printed; hostile text.
     pub log_tail: &'a [String],
 }
 
-/// What is known of a canary that ended.
-pub struct Explained {
-    pub outcome: Outcome,
-    /// The way out of the first case of the table that its failure is, as a sentence without a capital.
-    pub way_out: Option<String>,
-    /// Other words of the job's command, which may mend it.
-    pub cure: Option<Vec<String>>,
-}
-
-/// Looks for the error in what the canary printed. A backend sees that it failed, or that memory ran out; that it was the GPU's
+/// Looks for the error in what the canary printed, and gives the measurement with what is found of its outcome, of the way out and of
+/// other words for the job's command, which may mend it. A backend sees that it failed, or that memory ran out; that it was the GPU's
 /// only its errors say.
-pub fn explain(canary: &FailedCanary<'_>) -> Explained {
-    let outcome = canary.outcome.clone();
+pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
+    let outcome = canary.measurement.outcome.clone();
     let last_line = outcome.last_line().map(str::to_owned);
     let (is_looked_at, exit_code) = match outcome {
         Outcome::Failed { exit_code, .. } => (true, exit_code),
         Outcome::OutOfMemory { .. } => (true, None),
-        Outcome::Completed => (canary.has_opened_none, None),
+        Outcome::Completed => (canary.measurement.is_unread(), None),
         _ => (false, None),
     };
     let failure = FirstError {
@@ -60,7 +50,7 @@ pub fn explain(canary: &FailedCanary<'_>) -> Explained {
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
     let found = rows.find_map(|row| row(&failure));
     let (way_out, cure) = found.unzip();
-    Explained {
+    Measurement {
         way_out,
         cure: cure.flatten(),
         outcome: match is_looked_at && failure.is_of_gpu_memory() {
@@ -70,6 +60,7 @@ pub fn explain(canary: &FailedCanary<'_>) -> Explained {
             },
             false => outcome,
         },
+        ..canary.measurement.clone()
     }
 }
 
@@ -163,7 +154,7 @@ fn home_is_empty(failure: &FirstError<'_>) -> Option<WayOut> {
         "a canary's home folder is empty, and has no {}: write `caches: [\"~/{folder}\"]` under `training`, and add `--cache ~/{folder}` to the command that starts it",
         quoted(path, "such file"),
     );
-    text::is_plain(folder).then_some((said, None))
+    text::plain(folder).map(|_| (said, None))
 }
 
 /// A file of the source that does not count, or that git does not know; or one that the script writes.
@@ -271,26 +262,29 @@ fn killed(failure: &FirstError<'_>) -> Option<WayOut> {
 
 /// It read other data, or none: no missing file says which.
 fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
-    let FailedCanary { run, outcome, .. } = failure.canary;
+    let FailedCanary {
+        run, measurement, ..
+    } = failure.canary;
     let sampled = run.channels.iter().filter(|channel| channel.sampled);
     let variables = sampled.map(|channel| format!("`{}`", channel_variable(&channel.name)));
     let said = format!(
         "{}let the script read its data below the folder in {}, not by a path of its own",
         // Of one that completed it is said before.
-        match outcome {
+        match measurement.outcome {
             Outcome::Completed => "",
             _ => "it opened no file of its sample: ",
         },
         grammar::list(&Vec::from_iter(variables))
     );
-    let is_unread = failure.canary.has_opened_none && failure.errors.about_files().next().is_none();
+    let is_unread = measurement.sample_opened == Some(false);
+    let is_unread = is_unread && failure.errors.about_files().next().is_none();
     is_unread.then(|| (said, failure.linked("")))
 }
 
 impl FirstError<'_> {
     /// A script that completed has coped with what it printed.
     fn is_of_gpu_memory(&self) -> bool {
-        *self.canary.outcome != Outcome::Completed && self.errors.are_about_gpu_memory()
+        self.canary.measurement.outcome != Outcome::Completed && self.errors.are_about_gpu_memory()
     }
 
     fn is_local(&self) -> bool {

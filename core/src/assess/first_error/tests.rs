@@ -49,7 +49,7 @@ impl FailedRun<'_> {
         self.explained(log, last_line).way_out
     }
 
-    fn explained(&self, log: &str, last_line: Option<&str>) -> Explained {
+    fn explained(&self, log: &str, last_line: Option<&str>) -> Measurement {
         let text = match self.spec.as_str() {
             "" => LOCAL,
             written => written,
@@ -87,11 +87,13 @@ impl FailedRun<'_> {
         explain(&FailedCanary {
             job,
             run: &run,
-            outcome: &Outcome::Failed {
-                exit_code: self.exit_code,
-                last_line: last_line.map(str::to_owned),
+            measurement: &Measurement {
+                outcome: Outcome::Failed {
+                    exit_code: self.exit_code,
+                    last_line: last_line.map(str::to_owned),
+                },
+                ..Measurement::default()
             },
-            has_opened_none: false,
             log_tail: &log_tail.collect::<Vec<_>>(),
         })
     }

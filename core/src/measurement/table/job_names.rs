@@ -2,6 +2,9 @@
 //! as far as their names say it.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 
 use super::quoted;
 
@@ -44,25 +47,14 @@ fn groups(names: &[&str]) -> bool {
 
 /// The job of a training job's name. Names of training jobs are unique, so SageMaker's library and this table's append the
 /// time of the start to the name of the job: `churn-2022-03-22-18-50-24-038` belongs to `churn`.
-fn without_stamp(name: &str) -> &str {
-    /// Digits of year, month, day, hour, minute and second.
-    const STAMP: [usize; 6] = [4, 2, 2, 2, 2, 2];
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let parts: Vec<&str> = name.split('-').collect();
-    // A fraction of a second may follow the stamp.
-    for tail in [1, 0] {
-        let Some(start) = parts.len().checked_sub(STAMP.len() + tail) else {
-            continue;
-        };
-        let stamped = parts[start..].iter().enumerate().all(|(index, part)| {
-            is_number(part) && STAMP.get(index).is_none_or(|digits| part.len() == *digits)
-        });
-        if stamped {
-            let length: usize = parts[..start].iter().map(|part| part.len() + 1).sum();
-            return or_unnamed(name[..length].trim_end_matches('-'));
-        }
-    }
-    name
+fn without_stamp<'a>(name: &'a str) -> &'a str {
+    // Year, month, day, hour, minute and second; a fraction of a second may follow.
+    static STAMPED: LazyLock<Regex> = LazyLock::new(|| {
+        let stamp = "^(?:(.*?)-+)?[0-9]{4}(?:-[0-9]{2}){5}(?:-[0-9]+)?$";
+        Regex::new(stamp).expect("the pattern is valid")
+    });
+    let before = |found: Captures<'a>| or_unnamed(found.get(1).map_or("", |name| name.as_str()));
+    STAMPED.captures(name).map_or(name, before)
 }
 
 /// `churn-3` and `churn_03` belong to `churn`.
