@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::field::FieldRule;
 use super::keys::{Entries, Keys, Map, described, mapping, mapping_schema, read_mapping};
-use super::kind::{Definitions, Kind, amount, quantity_schema, words, wrong_kind};
+use super::kind::{Definitions, Kind, amount, quantity_schema, words};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::run_place::RunPlace;
 use super::yaml::{Node, Value};
@@ -284,7 +284,7 @@ impl LineKind {
     ) -> Option<T> {
         let (Value::Text(text) | Value::Number(text)) = &node.value else {
             let wanted = format!("a mapping such as `{{min: {}}}`", self.example(number));
-            return wrong_kind(node, &wanted, at, reader);
+            return reader.wrong_kind(node, &wanted, at);
         };
         let written = text.trim_end_matches('%').trim();
         let is_number = written.parse::<f64>().is_ok();

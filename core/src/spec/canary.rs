@@ -9,7 +9,7 @@ use super::Training;
 use super::counts::CanaryCounts;
 use super::field::FieldRule;
 use super::keys::{Either, List, mapping};
-use super::kind::{AnyText, Count, Definitions, Kind, Refined, words, wrong_kind};
+use super::kind::{AnyText, Count, Definitions, Kind, Refined, words};
 use super::limits;
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::run_place::RunPlace;
@@ -233,7 +233,7 @@ impl Kind for WarmPoolPolicy {
             }
             // The error of a number asks for a unit.
             Value::Text(_) | Value::Number(_) => (at.clone(), Seconds::read(node, at, reader)?),
-            _ => return wrong_kind(node, "`auto`, `off` or a time such as `5m`", at, reader),
+            _ => return reader.wrong_kind(node, "`auto`, `off` or a time such as `5m`", at),
         };
         rules! { reader, at;
             refuse "" if time.0 < 1.0 =>

@@ -10,7 +10,7 @@ use super::FileSystem;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
 use super::keys::{List, Map, mapping};
-use super::kind::{Definitions, Kind, Refined, Text, one_of, words};
+use super::kind::{Definitions, Kind, Refined, Text, words};
 use super::limits::{self, s3_uri_problem};
 use super::reader::{At, Reader, quoted, rules};
 use super::run_place::RunPlace;
@@ -124,7 +124,7 @@ impl Kind for ChannelSample {
             (json!(false), Self::Whole),
             (json!("rows"), Self::Rows),
         ];
-        one_of(&words, node, at, reader)
+        reader.one_of(&words, node, at)
     }
 
     fn schema(_: &mut Definitions) -> Json {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Value as Json, json};
 
-use super::kind::{Definitions, Kind, wrong_kind};
+use super::kind::{Definitions, Kind};
 use super::reader::{At, Reader, near_miss, quoted};
 use super::yaml::{Node, Value, YamlKey};
 use super::yaml_text;
@@ -127,16 +127,16 @@ impl<'a> Entries<'a> {
         let Value::Mapping(written) = &node.value else {
             let some: Vec<&str> = known.iter().copied().take(4).collect();
             let wanted = format!("a mapping with keys such as {}", choice(&some));
-            return wrong_kind(node, &wanted, at, reader);
+            return reader.wrong_kind(node, &wanted, at);
         };
         let mut open = Self::of(at);
         for (key, value) in written {
             if !known.contains(&key.text.as_str()) {
-                if let Some(near) = unknown_key(key, at, known, reader) {
+                if let Some(near) = reader.unknown_key(key, at, known) {
                     open.near_misses.insert(near, (key, value));
                 }
             } else if open.entries.contains_key(key.text.as_str()) {
-                given_twice(key, at, reader);
+                reader.given_twice(key, at);
             } else {
                 open.entries.insert(&key.text, (key, value));
             }
@@ -185,28 +185,25 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Complains about a key; returns the known one that was probably meant.
-fn unknown_key(
-    key: &YamlKey,
-    at: &At,
-    known: &[&'static str],
-    reader: &mut Reader<'_>,
-) -> Option<&'static str> {
-    // The search for a near miss takes time, and a list this long is not read to its end.
-    let near = Some(&key.text).filter(|_| !reader.is_full());
-    let near = near.and_then(|text| near_miss(text, known.iter().copied()));
-    let help = match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known here: {}", known.join(", ")),
-    };
-    let message = format!("unknown key {}", quoted(&key.text));
-    reader.push_at(&at.path, key.span.clone(), message, Some(help));
-    near
-}
+impl Reader<'_> {
+    /// Complains about a key; returns the known one that was probably meant.
+    fn unknown_key<'k>(&mut self, key: &YamlKey, at: &At, known: &[&'k str]) -> Option<&'k str> {
+        // The search for a near miss takes time, and a list this long is not read to its end.
+        let near = Some(&key.text).filter(|_| !self.is_full());
+        let near = near.and_then(|text| near_miss(text, known.iter().copied()));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known here: {}", known.join(", ")),
+        };
+        let message = format!("unknown key {}", quoted(&key.text));
+        self.push_at(&at.path, key.span.clone(), message, Some(help));
+        near
+    }
 
-pub(super) fn given_twice(key: &YamlKey, at: &At, reader: &mut Reader<'_>) {
-    let message = format!("the key {} is given twice", quoted(&key.text));
-    reader.push_at(&at.path, key.span.clone(), message, None);
+    pub(super) fn given_twice(&mut self, key: &YamlKey, at: &At) {
+        let message = format!("the key {} is given twice", quoted(&key.text));
+        self.push_at(&at.path, key.span.clone(), message, None);
+    }
 }
 
 /// A mapping whose keys are names that a person chose, in the order of the file.
@@ -217,13 +214,13 @@ impl<K: Kind> Kind for Map<K> {
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
         let Value::Mapping(written) = &node.value else {
-            return wrong_kind(node, "a mapping of names to values", at, reader);
+            return reader.wrong_kind(node, "a mapping of names to values", at);
         };
         let mut seen = HashSet::new();
         let mut map = Vec::new();
         for (key, node) in written {
             if !seen.insert(key.text.as_str()) {
-                given_twice(key, at, reader);
+                reader.given_twice(key, at);
                 continue;
             }
             let place = at.key(&key.text);
@@ -251,7 +248,7 @@ impl<K: Kind> Kind for List<K> {
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self::Value> {
         let Value::Sequence(items) = &node.value else {
             let (Value::Text(text) | Value::Number(text)) = &node.value else {
-                return wrong_kind(node, "a list", at, reader);
+                return reader.wrong_kind(node, "a list", at);
             };
             let message = format!("{}, where a list is needed", quoted(text));
             return reader.refused(at, message, format!("write {}", quoted(&list_of(text))));

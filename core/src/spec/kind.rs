@@ -52,35 +52,75 @@ impl<R: Refined> Kind for R {
     }
 }
 
-/// Complains that a node is of another kind than its key wants.
-pub(super) fn wrong_kind<T>(
-    node: &Node,
-    wanted: &str,
-    at: &At,
-    reader: &mut Reader<'_>,
-) -> Option<T> {
-    let found = match &node.value {
-        Value::Null => {
-            let message = format!("no value, where {wanted} is needed");
-            return reader.refused(at, message, "give it a value, or remove the key");
-        }
-        Value::Bool(value) => format!("`{value}`"),
-        Value::Number(text) => format!("the number {}", quoted(text)),
-        Value::Text(text) => quoted(text),
-        Value::Sequence(_) => "a list".to_owned(),
-        Value::Mapping(_) => "a mapping".to_owned(),
-    };
-    reader.wrong(at, format!("{found}, where {wanted} is needed"));
-    None
-}
-
-/// Text without NUL bytes: a path, an argument or an AWS field can hold none.
-fn without_nul(text: &str, at: &At, reader: &mut Reader<'_>) -> Option<String> {
-    if text.contains('\0') {
-        reader.wrong(at, "the text holds a NUL character");
-        return None;
+impl Reader<'_> {
+    /// Complains that a node is of another kind than its key wants.
+    pub(super) fn wrong_kind<T>(&mut self, node: &Node, wanted: &str, at: &At) -> Option<T> {
+        let found = match &node.value {
+            Value::Null => {
+                let message = format!("no value, where {wanted} is needed");
+                return self.refused(at, message, "give it a value, or remove the key");
+            }
+            Value::Bool(value) => format!("`{value}`"),
+            Value::Number(text) => format!("the number {}", quoted(text)),
+            Value::Text(text) => quoted(text),
+            Value::Sequence(_) => "a list".to_owned(),
+            Value::Mapping(_) => "a mapping".to_owned(),
+        };
+        self.wrong(at, format!("{found}, where {wanted} is needed"));
+        None
     }
-    Some(text.to_owned())
+
+    /// Text without NUL bytes: a path, an argument or an AWS field can hold none.
+    fn without_nul(&mut self, text: &str, at: &At) -> Option<String> {
+        if text.contains('\0') {
+            self.wrong(at, "the text holds a NUL character");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// Complains of a quantity that could not be parsed.
+    pub(super) fn parsed<T>(&mut self, quantity: Result<T, UnitError>, at: &At) -> Option<T> {
+        let refused = |error: UnitError| {
+            self.push(at, error.problem, write_one_of(&error.suggestions));
+        };
+        quantity.map_err(refused).ok()
+    }
+
+    /// Reads one of a few words or switches.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        words: &[(Json, T)],
+        node: &Node,
+        at: &At,
+    ) -> Option<T> {
+        let written = match &node.value {
+            Value::Text(text) => json!(text),
+            Value::Bool(is_on) => json!(is_on),
+            _ => Json::Null,
+        };
+        if let Some((_, meant)) = words.iter().find(|(word, _)| *word == written) {
+            return Some(*meant);
+        }
+        let spelled = |word: &Json| {
+            word.as_str()
+                .map_or_else(|| word.to_string(), str::to_owned)
+        };
+        let known: Vec<String> = words.iter().map(|(word, _)| spelled(word)).collect();
+        match &node.value {
+            Value::Text(text) if known.contains(text) => {
+                let message = format!("the text \"{text}\", where {} is needed", choice(&known));
+                self.refuse(at, message, "remove the quotes");
+            }
+            Value::Text(text) => {
+                let message = format!("{}, where {} is needed", quoted(text), choice(&known));
+                let help = did_you_mean(text, known.iter().map(String::as_str));
+                self.push(at, message, help);
+            }
+            _ => return self.wrong_kind(node, &choice(&known), at),
+        }
+        None
+    }
 }
 
 /// Text that says something.
@@ -95,13 +135,13 @@ impl Kind for Text {
                 reader.wrong(at, "the text is empty");
                 None
             }
-            Value::Text(text) => without_nul(text, at, reader),
+            Value::Text(text) => reader.without_nul(text, at),
             Value::Number(text) => {
                 let message = format!("the number {}, where text is needed", quoted(text));
                 let help = format!("write `\"{}\"`", quoted(text).trim_matches('`'));
                 reader.refused(at, message, help)
             }
-            _ => wrong_kind(node, "text", at, reader),
+            _ => reader.wrong_kind(node, "text", at),
         }
     }
 
@@ -153,15 +193,13 @@ impl Kind for AnyText {
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<String> {
         match &node.value {
-            Value::Text(text) | Value::Number(text) => without_nul(text, at, reader),
+            Value::Text(text) | Value::Number(text) => reader.without_nul(text, at),
             Value::Bool(value) => Some(value.to_string()),
             Value::Null => {
                 let message = "no value, where text is needed";
                 reader.refused(at, message, "for empty text write `\"\"`")
             }
-            Value::Sequence(_) | Value::Mapping(_) => {
-                wrong_kind(node, "a single value", at, reader)
-            }
+            Value::Sequence(_) | Value::Mapping(_) => reader.wrong_kind(node, "a single value", at),
         }
     }
 
@@ -186,7 +224,7 @@ impl Kind for bool {
                 reader.push(at, message, meant.map(|meant| format!("write `{meant}`")));
                 None
             }
-            _ => wrong_kind(node, "true or false", at, reader),
+            _ => reader.wrong_kind(node, "true or false", at),
         }
     }
 
@@ -211,7 +249,7 @@ macro_rules! numbers {
                     Value::Number(text) => text.parse().ok().filter(is),
                     _ => None,
                 };
-                number.or_else(|| wrong_kind(node, $wanted, at, reader))
+                number.or_else(|| reader.wrong_kind(node, $wanted, at))
             }
 
             fn schema(_: &mut Definitions) -> Json {
@@ -269,21 +307,9 @@ fn quantity<T>(
 ) -> Option<T> {
     let (Value::Text(text) | Value::Number(text)) = &node.value else {
         let [example, _] = written.examples;
-        return wrong_kind(node, &format!("a quantity such as `{example}`"), at, reader);
+        return reader.wrong_kind(node, &format!("a quantity such as `{example}`"), at);
     };
-    parsed(parse(text), at, reader)
-}
-
-/// Complains of a quantity that could not be parsed.
-pub(super) fn parsed<T>(
-    quantity: Result<T, UnitError>,
-    at: &At,
-    reader: &mut Reader<'_>,
-) -> Option<T> {
-    let refused = |error: UnitError| {
-        reader.push(at, error.problem, write_one_of(&error.suggestions));
-    };
-    quantity.map_err(refused).ok()
+    reader.parsed(parse(text), at)
 }
 
 pub(super) fn quantity_schema(written: WrittenForm) -> Json {
@@ -311,7 +337,7 @@ pub trait Words: Copy + PartialEq + 'static {
 macro_rules! word_kinds {
     ($($kind:ty),+) => {$(
         const _: () = {
-            use $crate::spec::kind::{Definitions, Kind, Words, one_of};
+            use $crate::spec::kind::{Definitions, Kind, Words};
             use $crate::spec::reader::{At, Reader};
 
             impl Kind for $kind {
@@ -320,7 +346,7 @@ macro_rules! word_kinds {
                 fn read(node: &$crate::spec::yaml::Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
                     let words = Self::WORDS.iter();
                     let words = words.map(|(word, meant)| (serde_json::json!(word), *meant));
-                    one_of(&words.collect::<Vec<_>>(), node, at, reader)
+                    reader.one_of(&words.collect::<Vec<_>>(), node, at)
                 }
 
                 fn schema(_: &mut Definitions) -> serde_json::Value {
@@ -348,39 +374,4 @@ pub(super) use {word_kinds, words};
 words! {
     OnInconclusive: "fail" Fail, "pass" Pass;
     Level: "fail" Fail, "warn" Warn;
-}
-
-/// Reads one of a few words or switches.
-pub(super) fn one_of<T: Copy>(
-    words: &[(Json, T)],
-    node: &Node,
-    at: &At,
-    reader: &mut Reader<'_>,
-) -> Option<T> {
-    let written = match &node.value {
-        Value::Text(text) => json!(text),
-        Value::Bool(is_on) => json!(is_on),
-        _ => Json::Null,
-    };
-    if let Some((_, meant)) = words.iter().find(|(word, _)| *word == written) {
-        return Some(*meant);
-    }
-    let spelled = |word: &Json| {
-        word.as_str()
-            .map_or_else(|| word.to_string(), str::to_owned)
-    };
-    let known: Vec<String> = words.iter().map(|(word, _)| spelled(word)).collect();
-    match &node.value {
-        Value::Text(text) if known.contains(text) => {
-            let message = format!("the text \"{text}\", where {} is needed", choice(&known));
-            reader.refuse(at, message, "remove the quotes");
-        }
-        Value::Text(text) => {
-            let message = format!("{}, where {} is needed", quoted(text), choice(&known));
-            let help = did_you_mean(text, known.iter().map(String::as_str));
-            reader.push(at, message, help);
-        }
-        _ => return wrong_kind(node, &choice(&known), at, reader),
-    }
-    None
 }

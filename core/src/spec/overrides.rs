@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use serde_json::{Value as Json, json};
 
 use super::keys::mapping;
-use super::kind::{AnyText, Definitions, Kind, Text, Words, parsed, word_kinds, wrong_kind};
+use super::kind::{AnyText, Definitions, Kind, Text, Words, word_kinds};
 use super::reader::{At, Reader, did_you_mean, quoted};
 use super::yaml::{Node, Value};
 use super::{Job, LineKind, LineOrigin, OverrideInForce, Spec};
@@ -102,7 +102,7 @@ impl Kind for Date {
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
         let Value::Text(text) = &node.value else {
-            return wrong_kind(node, "a date such as `2026-12-31`", at, reader);
+            return reader.wrong_kind(node, "a date such as `2026-12-31`", at);
         };
         // jiff reads much more, a time of day among it, which would be dropped in silence.
         let is_plain = text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
@@ -157,7 +157,7 @@ impl Reader<'_> {
     fn one_override(&mut self, at: &At, keys: OverrideKeys, jobs: &[Job]) -> Option<Override> {
         let up_to = keys.up_to.zip(keys.budget).and_then(|(text, kind)| {
             let at = at.key("up_to");
-            let limit = parsed(kind.unit().parse(&text), &at, self)?;
+            let limit = self.parsed(kind.unit().parse(&text), &at)?;
             self.above_0(&at, limit.number, "a limit");
             Some(limit)
         });

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use super::errors::{NumberedLines, SpecErrors};
 use super::instances::InstancePatterns;
 use super::job::JobKeys;
-use super::keys::{List, Map, given_twice, mapping};
-use super::kind::{Definitions, Kind, Refined, Text, wrong_kind};
+use super::keys::{List, Map, mapping};
+use super::kind::{Definitions, Kind, Refined, Text};
 use super::limits::{self, s3_uri_problem};
 use super::overrides::OverrideKeys;
 use super::paths::{ProjectPath, path_problem};
@@ -131,7 +131,7 @@ impl Kind for FormatVersion {
                 let help = "this program reads `version: 1`; a newer one may read more";
                 reader.refused(at, message, help)
             }
-            _ => wrong_kind(node, "the number 1", at, reader),
+            _ => reader.wrong_kind(node, "the number 1", at),
         }
     }
 
@@ -190,7 +190,7 @@ impl Kind for Prices {
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<[PricesByType; 2]> {
         let Value::Mapping(written) = &node.value else {
-            return wrong_kind(node, "a mapping of names to values", at, reader);
+            return reader.wrong_kind(node, "a mapping of names to values", at);
         };
         let (spot, plain): (Vec<_>, Vec<_>) =
             (written.iter().cloned()).partition(|(key, _)| key.text == SPOT);
@@ -201,7 +201,7 @@ impl Kind for Prices {
         };
         let plain = reader.prices(&plain, at)?;
         for (key, _) in spot.iter().skip(1) {
-            given_twice(key, at, reader);
+            reader.given_twice(key, at);
         }
         let spot = spot.first().and_then(|(key, node)| {
             let at = at.key(SPOT);

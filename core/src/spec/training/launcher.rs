@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::{Framework, Training};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::keys::{List, mapping};
-use crate::spec::kind::{Count, Definitions, Kind, Text, wrong_kind};
+use crate::spec::kind::{Count, Definitions, Kind, Text};
 use crate::spec::limits;
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::yaml::{Node, Value};
@@ -157,7 +157,7 @@ impl Kind for NoKeys {
                 "takes no keys: it starts a process for each GPU of a machine, or one"
             }
             Value::Null => "no value, where `{}` is needed",
-            _ => return wrong_kind(node, "`{}`", at, reader),
+            _ => return reader.wrong_kind(node, "`{}`", at),
         };
         reader.refused(at, message, "write `{}`")
     }
