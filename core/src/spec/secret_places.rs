@@ -2,44 +2,19 @@
 
 use std::path::Path;
 
-const PLACES: [&str; 16] = [
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    ".kube",
-    ".docker",
-    ".azure",
-    ".config",
-    ".git-credentials",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".kaggle",
-    ".databrickscfg",
-    ".mozilla",
-    ".password-store",
-    ".local/share/keyrings",
-];
+/// A line for each `place` below a home folder, and for each `name` of files of secrets that lie elsewhere: Hugging Face keeps its token
+/// beside the models.
+const LISTED: &str = include_str!("data/secret_places.txt");
 
-/// Names of files of secrets that lie elsewhere: Hugging Face keeps its token beside the models.
-const FILES: [&str; 10] = [
-    ".env",
-    ".pgpass",
-    ".vault-token",
-    "token",
-    "stored_tokens",
-    "credentials",
-    "credentials.json",
-    "credentials.toml",
-    "kaggle.json",
-    "auth.json",
-];
+fn places() -> impl Iterator<Item = &'static str> {
+    LISTED
+        .lines()
+        .filter_map(|line| line.strip_prefix("place "))
+}
 
 /// Whether a path below the home folder is, lies in, or holds a place of keys and passwords.
 pub fn holds_secrets(below: &Path) -> bool {
-    PLACES
-        .iter()
-        .any(|place| below.starts_with(place) || Path::new(place).starts_with(below))
+    places().any(|place| below.starts_with(place) || Path::new(place).starts_with(below))
 }
 
 /// Whether a real path anywhere on the machine is such a place, seen from the real home folder, or lies in one.
@@ -51,12 +26,13 @@ pub fn is_secret_place(real: &Path, home: Option<&Path>) -> bool {
         shorter.next().map(|_| shorter)
     });
     below.is_some_and(|below| below != "" && holds_secrets(below))
-        || ends.any(|end| PLACES.iter().any(|place| end.as_path().starts_with(place)))
+        || ends.any(|end| places().any(|place| end.as_path().starts_with(place)))
 }
 
 /// Whether what has this name is a secret, or a folder of secrets.
 pub fn is_secret_name(name: &str) -> bool {
-    PLACES.contains(&name) || FILES.contains(&name)
+    let mut listed = LISTED.lines().filter_map(|line| line.split_once(' '));
+    listed.any(|(_, known)| known == name)
 }
 
 #[cfg(test)]
