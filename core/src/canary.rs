@@ -50,7 +50,7 @@ pub struct ChannelData {
 impl ChannelData {
     /// The names of the columns of each of its tables that is known.
     pub fn tables(&self) -> impl Iterator<Item = &[String]> {
-        let files = self.rows.as_ref().map_or(&[][..], RowBlocks::files).iter();
+        let files = self.rows.iter().flat_map(|rows| rows.files.iter());
         let of_files = files.map(|file| file.columns.as_slice());
         (of_files.chain([self.columns.as_slice()])).filter(|columns| !columns.is_empty())
     }

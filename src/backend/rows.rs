@@ -62,7 +62,7 @@ pub(super) async fn blocks<S: RangeSource<Error = OutsideError>>(
         files.push(looked.map_err(|error| explained(field, &object.key, error))?);
     }
     let blocks = RowBlocks::of(files);
-    match (blocks.len(), blocks.files()) {
+    match (blocks.len(), &*blocks.files) {
         (0 | 1, [file, ..]) => {
             let problem = match file.format() {
                 RowFormat::Parquet => RowsProblem::OneRowGroup,
@@ -83,7 +83,7 @@ pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
 ) -> Result<Copied, OutsideError> {
     let mut all = Copied::default();
     for (index, blocks) in drawn.by_file() {
-        let file = &drawn.files()[index];
+        let file = &drawn.files[index];
         let target = target(index, file);
         let explained = |error| match error {
             CopyError::Write(error) => cannot_write(&target, error),

@@ -200,7 +200,7 @@ const WIDTH_OF_FILES: usize = 100;
 
 impl From<SpecErrors> for AppError {
     fn from(errors: SpecErrors) -> Self {
-        let causes = errors.problems().iter().map(|problem| {
+        let causes = errors.problems.iter().map(|problem| {
             let place = problem.place.map(|place| format!("line {}: ", place.line));
             let help = problem.help.as_ref().map(|help| format!(" ({help})"));
             let (place, help) = (place.unwrap_or_default(), help.unwrap_or_default());

@@ -315,7 +315,7 @@ pub(crate) fn spec_of(files: Vec<BaseFile>) -> Option<(String, Result<Spec, Stri
 
 fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     written_spec::parse(place, bytes).map_err(|errors| {
-        let first = errors.problems().first().map(ToString::to_string);
+        let first = errors.problems.first().map(ToString::to_string);
         let first = first.unwrap_or_default();
         match errors.count() {
             1 => first,

@@ -394,7 +394,7 @@ fn too_expensive(job: &Job, offer: &Offer, worst: Usd, limit: Usd) -> PlanError 
 fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<String> {
     let mut notes = Vec::new();
     for channel in dataset.sampled() {
-        let files = channel.rows.iter().flat_map(|rows| rows.files());
+        let files = channel.rows.iter().flat_map(|rows| rows.files.iter());
         let sorted = files.filter(|file| !file.sorted_by.is_empty());
         notes.extend(sorted.map(|file| {
             format!(

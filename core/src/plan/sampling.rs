@@ -198,9 +198,9 @@ impl SampleOrder {
 
     /// Draws `want` of these blocks: of each file in proportion, and of each one at least while there are enough.
     pub(super) fn draw_rows(&self, from: &RowBlocks, want: usize) -> RowBlocks {
-        let mut ranked: Vec<(f64, [u8; 8], BlockPlace)> = Vec::with_capacity(from.len());
+        let mut ranked: Vec<(u64, [u8; 8], BlockPlace)> = Vec::with_capacity(from.len());
         for (file, count) in (0_u32..).zip(from.counts()) {
-            let key = &from.files()[file as usize].key;
+            let key = &from.files[file as usize].key;
             let of_file = self.0.clone().chain_update(key).chain_update("#");
             let mut blocks: Vec<([u8; 8], u32)> = (0..count)
                 .map(|block| {
@@ -214,16 +214,12 @@ impl SampleOrder {
                 .enumerate()
                 .map(|(place, (rank, block))| {
                     let share = count_as_float(place) / f64::from(count);
-                    (share, rank, BlockPlace { file, block })
+                    // The bits of such a number are in its order.
+                    (share.to_bits(), rank, BlockPlace { file, block })
                 });
             ranked.extend(places);
         }
-        ranked.sort_unstable_by(|one, other| {
-            one.0
-                .total_cmp(&other.0)
-                .then(one.1.cmp(&other.1))
-                .then(one.2.cmp(&other.2))
-        });
+        ranked.sort_unstable();
         let drawn = ranked.into_iter().take(want).map(|(_, _, place)| place);
         from.draw(drawn.collect())
     }

@@ -236,20 +236,16 @@ pub fn for_spreadsheet(text: &str, limit: usize) -> String {
     }
 }
 
-/// One line of visible text.
-fn clean(text: &str, limit: usize) -> String {
+/// One line of visible text, for what escapes it.
+pub fn clean(text: &str, limit: usize) -> String {
     cleaned(text, limit, Spaces::Single)
 }
 
 /// The same with its spaces as they are to be.
 fn cleaned(text: &str, limit: usize, spaces: Spaces) -> String {
-    let visible = visible(text, reach(limit), spaces);
+    // Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
+    let visible = visible(text, limit.saturating_mul(8).max(4096), spaces);
     shorten(&redact(&visible), limit)
-}
-
-/// Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
-fn reach(limit: usize) -> usize {
-    limit.saturating_mul(8).max(4096)
 }
 
 /// What becomes of white space.
@@ -311,11 +307,6 @@ pub fn for_html_with_code(text: &str, limit: usize) -> String {
 /// characters; what is left out is counted.
 pub fn for_html_block(text: &str, limit: usize, lines: usize) -> String {
     html(&excerpt(text, limit, lines).join("\n"))
-}
-
-/// The text for a library that escapes what it draws.
-pub fn for_drawing(text: &str, limit: usize) -> String {
-    clean(text, limit)
 }
 
 /// Clean text, escaped.

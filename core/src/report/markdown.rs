@@ -40,7 +40,7 @@ pub fn render_by(template: &Template, report: &Report) -> String {
 
 /// A document as a page.
 pub(super) fn lay_out(document: &Document) -> String {
-    template::lay_out(&values(document))
+    template::OUR_TEMPLATE.page(&values(document))
 }
 
 /// What a template is given of a document. An absent value is null, so every name is there.

@@ -350,7 +350,7 @@ impl PlannedJob<'_> {
 /// `train: a canary gets a copy of its blocks of data.csv under the same name`
 fn of_rows(channel: &ChannelData, rows: &RowBlocks) -> String {
     let name = printable(&channel.name);
-    let what = match rows.files() {
+    let what = match &*rows.files {
         [only] => printable(&only.key),
         several => format!("each of {} files", several.len()),
     };

@@ -68,7 +68,7 @@ pub(super) struct PlotAxis {
     pub(super) title: String,
     from: f64,
     to: f64,
-    ticks: Vec<(f64, String)>,
+    pub(super) ticks: Vec<(f64, String)>,
     /// Whether its values are seconds since 1970.
     pub(super) is_time: bool,
 }
@@ -135,10 +135,6 @@ impl PlotAxis {
 
     pub(super) fn ends(&self) -> [f64; 2] {
         [self.from, self.to]
-    }
-
-    pub(super) fn ticks(&self) -> &[(f64, String)] {
-        &self.ticks
     }
 
     /// Where a value stands, 0-1; beyond the ends it is that end.
@@ -233,7 +229,7 @@ mod tests {
             (-3.0, 2.0, "-3 -2 -1 0 1 2"),
         ] {
             let axis = PlotAxis::linear("hours", from, to);
-            let found: Vec<&str> = axis.ticks().iter().map(|(_, name)| name.as_str()).collect();
+            let found: Vec<&str> = axis.ticks.iter().map(|(_, name)| name.as_str()).collect();
             assert_eq!(found.join(" "), names);
         }
     }
@@ -249,7 +245,7 @@ mod tests {
             (-1.0, 0.0),
         ] {
             let axis = PlotAxis::linear("", from, to);
-            assert!(axis.ticks().len() >= 2, "{from} {to}: {axis:?}");
+            assert!(axis.ticks.len() >= 2, "{from} {to}: {axis:?}");
             for value in [from, to, 0.0, f64::NAN, f64::INFINITY, -1e300] {
                 let place = axis.place(value);
                 assert!((0.0..=1.0).contains(&place), "{value} at {place}");
@@ -263,7 +259,7 @@ mod tests {
         let days = |weeks: i64| {
             let last = first + jiff::SignedDuration::from_hours(7 * 24 * weeks);
             let axis = PlotAxis::times(first, last);
-            let days = axis.ticks().iter().map(|(_, day)| day.as_str());
+            let days = axis.ticks.iter().map(|(_, day)| day.as_str());
             days.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(days(39), "2026-01-05 2026-04-06 2026-07-06 2026-10-05");

@@ -16,11 +16,11 @@ pub(super) const OURS: &str = include_str!("../../templates/report.md.hbs");
 /// One value of each kind.
 pub(super) const EXAMPLE: &str = include_str!("../../templates/values.json");
 
-static OUR_TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
+pub(super) static OUR_TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
     Template::parse(OURS).expect("it is part of the program and names only what there is")
 });
 
-static OUR_PAGE: LazyLock<Template> = LazyLock::new(|| {
+pub(super) static OUR_PAGE: LazyLock<Template> = LazyLock::new(|| {
     Template::of(include_str!("../../templates/page.html.hbs")).expect("it is part of the program")
 });
 
@@ -71,18 +71,12 @@ impl Template {
     pub(super) fn lay_out(&self, values: &Value) -> Option<String> {
         self.0.render(NAME, values).ok()
     }
-}
 
-/// The page as our template lays it out.
-pub(super) fn lay_out(values: &Value) -> String {
-    let page = OUR_TEMPLATE.lay_out(values);
-    page.expect("our template needs nothing but its values")
-}
-
-/// A page of HTML.
-pub(super) fn lay_out_page(values: &Value) -> String {
-    let page = OUR_PAGE.lay_out(values);
-    page.expect("our template needs nothing but its values")
+    /// The page as a template of ours lays it out.
+    pub(super) fn page(&self, values: &Value) -> String {
+        let page = self.lay_out(values);
+        page.expect("our template needs nothing but its values")
+    }
 }
 
 /// What a template is given of a report beside its document.

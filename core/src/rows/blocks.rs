@@ -26,7 +26,7 @@ pub struct BlockPlace {
 /// The blocks of a channel's files, or a draw of them. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowBlocks {
-    files: Arc<[RowFile]>,
+    pub files: Arc<[RowFile]>,
     /// For each file its blocks' size; for Parquet the mean of its row groups.
     sizes: Arc<[u64]>,
     /// Ascending; absent: all of them.
@@ -43,10 +43,6 @@ impl RowBlocks {
             sizes,
             drawn: None,
         }
-    }
-
-    pub fn files(&self) -> &[RowFile] {
-        &self.files
     }
 
     /// The size of a file's blocks; for Parquet the mean of its row groups.

@@ -114,7 +114,7 @@ pub async fn copy_rows<S: RangeSource>(
     source: &S,
     out: &mut impl Write,
 ) -> Result<Copied, CopyError<S::Error>> {
-    let row_file = &blocks.files()[file];
+    let row_file = &blocks.files[file];
     match &row_file.layout {
         RowLayout::Parquet { groups } => {
             row_groups::copy(row_file.bytes.0, groups, drawn, source, out).await

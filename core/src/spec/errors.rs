@@ -15,9 +15,10 @@ use crate::secret::unseen::is_invisible;
 #[error("the spec has {}; nothing was run", count(.problems.len() + .further, "problem"))]
 pub struct SpecErrors {
     /// The file as a reader knows it.
-    name: String,
+    pub name: String,
     bytes: Vec<u8>,
-    problems: Vec<SpecProblem>,
+    /// Those that were kept, in the order of the file.
+    pub problems: Vec<SpecProblem>,
     /// Problems that were counted and not kept.
     further: usize,
 }
@@ -70,16 +71,6 @@ impl SpecErrors {
             problems,
             further,
         }
-    }
-
-    /// The file as a reader knows it.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The problems that were kept, in the order of the file.
-    pub fn problems(&self) -> &[SpecProblem] {
-        &self.problems
     }
 
     /// How many there are, including those that were only counted.

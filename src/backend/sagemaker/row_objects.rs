@@ -43,7 +43,7 @@ impl JobObjects<'_> {
         folder: &S3Uri,
     ) -> Result<Copied, OutsideError> {
         for (index, blocks) in drawn.by_file() {
-            let (bytes, key) = (drawn.bytes_of(index, &blocks), &drawn.files()[index].key);
+            let (bytes, key) = (drawn.bytes_of(index, &blocks), &drawn.files[index].key);
             if bytes > LARGEST_COPY {
                 return Err(OutsideError::of(format!(
                     "{}: a canary's rows of {} have {bytes}; S3 takes at most {LARGEST_COPY} at once",
@@ -59,7 +59,7 @@ impl JobObjects<'_> {
         let written = |index: usize| here.path().join(index.to_string());
         let copied = rows::copy(&self.field, drawn, open, |index, _| written(index)).await?;
         for index in drawn.by_file().into_keys() {
-            let (from, to) = (written(index), folder.below(&drawn.files()[index].key));
+            let (from, to) = (written(index), folder.below(&drawn.files[index].key));
             let content = ByteStream::read_from().path(&from).build().await;
             let content = content.map_err(|error| {
                 OutsideError::io(

@@ -40,13 +40,13 @@ pub(super) fn of(
 
 /// Every problem of a spec, at its line.
 fn of_spec(errors: &SpecErrors) -> Vec<Annotation> {
-    let problems = errors.problems().iter().take(MOST);
+    let problems = errors.problems.iter().take(MOST);
     let annotated = problems.map(|problem| {
         let help = problem.help.as_ref();
         let help = help.map_or(String::new(), |help| format!(" ({help})"));
         Annotation {
             level: AnnotationLevel::Error,
-            place: problem.place.map(|place| (errors.name().to_owned(), place)),
+            place: problem.place.map(|place| (errors.name.clone(), place)),
             title: "invalid spec".to_owned(),
             message: format!("{problem}{help}"),
         }

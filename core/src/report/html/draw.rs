@@ -85,9 +85,9 @@ type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
     let font = ("sans-serif", FONT).into_font().color(&INK);
-    let y_title = escape::for_drawing(&plot.y.title, WORDS_LETTERS);
+    let y_title = escape::clean(&plot.y.title, WORDS_LETTERS);
     area.draw(&Text::new(y_title, (8, 4), font.clone()))?;
-    let names = plot.y.ticks().iter();
+    let names = plot.y.ticks.iter();
     let longest = names.map(|(_, name)| name.chars().count().min(NAME_LETTERS));
     let longest = u32::try_from(longest.max().unwrap_or(0)).unwrap_or(0);
     let mut chart = ChartBuilder::on(area)
@@ -103,7 +103,7 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
         .bold_line_style(GRID.stroke_width(THIN))
         .axis_style(INK.stroke_width(THIN))
         .label_style(font)
-        .x_desc(escape::for_drawing(&plot.x.title, WORDS_LETTERS))
+        .x_desc(escape::clean(&plot.x.title, WORDS_LETTERS))
         .draw()?;
     for (colour, shape) in &plot.marks {
         let colour = stand_in(*colour);
@@ -165,7 +165,7 @@ impl Ranged for AxisSpread<'_> {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.0.ticks().iter().map(|(place, _)| *place).collect()
+        self.0.ticks.iter().map(|(place, _)| *place).collect()
     }
 
     fn range(&self) -> Range<f64> {
@@ -176,10 +176,8 @@ impl Ranged for AxisSpread<'_> {
 
 impl ValueFormatter<f64> for AxisSpread<'_> {
     fn format_ext(&self, value: &f64) -> String {
-        let mut ticks = self.0.ticks().iter();
+        let mut ticks = self.0.ticks.iter();
         let name = ticks.find(|(place, _)| place == value);
-        name.map_or(String::new(), |(_, name)| {
-            escape::for_drawing(name, NAME_LETTERS)
-        })
+        name.map_or(String::new(), |(_, name)| escape::clean(name, NAME_LETTERS))
     }
 }

@@ -48,7 +48,7 @@ fn page(document: &Document, about: &str) -> String {
     let answer = answer.map_or(String::new(), |answer| plain(&answer.text));
     let headlines = document.headlines.iter();
     let warnings = document.warnings.iter();
-    template::lay_out_page(&json!({
+    template::OUR_PAGE.page(&json!({
         "style": STYLE,
         "title": escape::for_html(&answer, TITLE_LIMIT),
         "headlines": headlines.map(|one| signed(one.mark, &one.text)).collect::<Value>(),

@@ -80,7 +80,7 @@ fn page_of(words: &str) -> String {
 }
 
 fn assert_shown_literally(hostile: &str) {
-    let cleaned = escape::for_drawing(hostile, LINE_LIMIT);
+    let cleaned = escape::clean(hostile, LINE_LIMIT);
     if cleaned.is_empty() {
         return;
     }

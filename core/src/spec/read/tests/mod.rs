@@ -41,7 +41,7 @@ fn spec(text: &str) -> Spec {
 #[track_caller]
 fn problems(text: &str) -> Vec<String> {
     let errors = try_read(text).expect_err("the spec has a problem");
-    let problems = errors.problems().iter();
+    let problems = errors.problems.iter();
     problems
         .map(|problem| match &problem.help {
             Some(help) => format!("{problem} ({help})"),
