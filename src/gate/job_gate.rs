@@ -2,14 +2,11 @@
 
 use std::cell::RefCell;
 
-use crate::assess::base_result::BaseResult;
 use crate::assess::drift_check;
-use crate::assess::input::JobInput;
+use crate::assess::input::{BaseResult, JobInput};
 use crate::assess::judge;
-use crate::assess::short_run;
-use crate::assess::training_plan;
+use crate::assess::remarks;
 use crate::assess::whole_report;
-use crate::assess::without_price;
 use crate::backend::{BackendKeys, JobNotes, ListedData, Ready, RunPart, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
@@ -134,13 +131,13 @@ impl<'a> JobGate<'a> {
             lacks_probe,
             notes,
         });
-        report.notes.extend(training_plan::note(job, &report));
-        let unpriced = without_price::warning(&job.canary, &plan, project.region());
+        report.notes.extend(remarks::training_plan(job, &report));
+        let unpriced = remarks::without_price(&job.canary, &plan, project.region());
         (report.warnings).extend(unpriced.filter(|_| project.traits().is_remote));
         if !project.traits().replays {
-            let advice = short_run::advice(job.canary.skip_below, &report);
+            let advice = remarks::short_run(job.canary.skip_below, &report);
             report.advice.extend(advice);
-            let beyond = short_run::beyond_the_share(job.canary.max_share, &report);
+            let beyond = remarks::beyond_the_share(job.canary.max_share, &report);
             report.warnings.extend(beyond);
         }
         set_unfinished_verdict(&mut report, measured, failure.as_ref());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::assess::base_result::BaseResult;
+use crate::assess::input::BaseResult;
 use crate::backend::BackendKeys;
 use crate::canary::Key;
 use crate::console::{AppError, printable};
@@ -20,7 +20,7 @@ use crate::history::record::{self, Command, Content, Record, Writer};
 use crate::history::{self, BaseWanted, Damaged, Entry, History, Loaded, ScopeSpend};
 use crate::measurement::Measurement;
 use crate::report::plan::ExpectedSpend;
-use crate::report::{InstanceForecast, JobReport};
+use crate::report::{Baseline, InstanceForecast, JobReport};
 use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
 use crate::workspace::base_commit::BaseCommit;
@@ -306,21 +306,24 @@ impl RunHistory {
         };
         let age = Timestamp::now().duration_since(record.recorded_at);
         Ok(Some(BaseResult {
-            changed: (forecast.settings.as_ref()).map_or(Vec::new(), |theirs| {
-                theirs.changes_to(&TrainingSettings::of(job))
-            }),
-            is_same_code: code.is_some() && record.code_key == code,
-            data_changed: match (&record.data_key, keys.data) {
-                (Some(theirs), Some(ours)) => *theirs != ours.to_string(),
-                _ => false,
+            baseline: Baseline {
+                changed: (forecast.settings.as_ref()).map_or(Vec::new(), |theirs| {
+                    theirs.changes_to(&TrainingSettings::of(job))
+                }),
+                is_same_code: code.is_some() && record.code_key == code,
+                data_changed: match (&record.data_key, keys.data) {
+                    (Some(theirs), Some(ours)) => *theirs != ours.to_string(),
+                    _ => false,
+                },
+                age_days: Seconds(age.as_secs_f64().max(0.0)).in_days(),
+                commit: record.commit,
+                branch: record.writer.branch,
+                instance: None,
             },
             other_machine: record
                 .machine
                 .clone()
                 .filter(|theirs| keys.machine.as_ref().is_some_and(|ours| ours != theirs)),
-            age: Seconds(age.as_secs_f64().max(0.0)),
-            commit: record.commit,
-            branch: record.writer.branch,
             forecasts: forecast.forecasts,
             measurements: forecast.measurements,
         }))

@@ -1,7 +1,6 @@
 //! A forecast compared with the base.
 
-use crate::assess::base_result::BaseResult;
-use crate::assess::input::JobRuns;
+use crate::assess::input::{BaseResult, JobRuns};
 use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
 use crate::forecast::scale_out::Measured;
@@ -176,28 +175,22 @@ fn delta(
 /// The baseline in the report of a job on `instance`.
 pub(super) fn named(base: &BaseResult, instance: &InstanceConfiguration) -> Baseline {
     let theirs = base.forecasts.first().map(|row| &row.instance);
+    let other = theirs.filter(|theirs| !theirs.is_same_machines(instance));
     Baseline {
-        commit: base.commit.clone(),
-        branch: base.branch.clone(),
-        age_days: base.age.in_days(),
-        is_same_code: base.is_same_code,
-        data_changed: base.data_changed,
-        changed: base.changed.clone(),
-        instance: theirs
-            .filter(|theirs| !theirs.is_same_machines(instance))
-            .cloned(),
+        instance: other.cloned(),
+        ..base.baseline.clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assess::row;
     use crate::forecast::scale_out::DataLayout;
     use crate::forecast::tests::run;
     use crate::instance::{OfferOf, Price};
+    use crate::report::InstanceForecast;
     use crate::spec::{Bound, Level};
-    use crate::units::{Seconds, UsdPerHour};
+    use crate::units::UsdPerHour;
     use crate::verdict::BudgetRow;
 
     fn machine() -> InstanceConfiguration {
@@ -212,15 +205,17 @@ mod tests {
 
     fn base(measurements: Vec<Measurement>) -> BaseResult {
         BaseResult {
-            commit: None,
-            branch: None,
-            forecasts: vec![row::nothing_known(&machine(), "")],
+            baseline: Baseline::default(),
+            forecasts: vec![row_of(&machine())],
             measurements,
-            is_same_code: true,
-            changed: Vec::new(),
-            data_changed: false,
             other_machine: None,
-            age: Seconds(0.0),
+        }
+    }
+
+    fn row_of(instance: &InstanceConfiguration) -> InstanceForecast {
+        InstanceForecast {
+            instance: instance.clone(),
+            ..InstanceForecast::default()
         }
     }
 
@@ -279,7 +274,7 @@ mod tests {
             existing_breach: None,
             overridden: None,
         };
-        let report = |instance: &str| row::nothing_known(&instance.parse().unwrap(), "");
+        let report = |instance: &str| row_of(&instance.parse().unwrap());
         let mut base = base(canaries(10.0));
         base.forecasts = vec![report("ml.m5.2xlarge"), report("ml.c5.2xlarge")];
         base.forecasts[0].budget = vec![
@@ -308,7 +303,7 @@ mod tests {
         );
         // The change trains on another type.
         let elsewhere = "ml.c5.2xlarge".parse().unwrap();
-        base.forecasts = vec![row::nothing_known(&elsewhere, "")];
+        base.forecasts = vec![row_of(&elsewhere)];
         for run in &mut base.measurements {
             run.instance = elsewhere.clone();
         }
@@ -326,7 +321,7 @@ mod tests {
             canaries(rate).into_iter().map(on_one).collect()
         };
         let mut base = base(on_one_of("ml.m5.2xlarge", 10.0));
-        base.forecasts = vec![row::nothing_known(&"6x ml.m5.2xlarge".parse().unwrap(), "")];
+        base.forecasts = vec![row_of(&"6x ml.m5.2xlarge".parse().unwrap())];
         let found = versus(&BaseComparisonInput {
             base: &base,
             offer: &a_dollar_an_hour(&"6x ml.c5.2xlarge".parse().unwrap()),

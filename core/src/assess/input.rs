@@ -1,9 +1,9 @@
 //! The inputs of a job's report.
 
-use crate::assess::base_result::BaseResult;
 use crate::forecast::scale_out::DataLayout;
 use crate::instance::{InstanceConfiguration, InstanceType, OfferOf, Price};
 use crate::measurement::Measurement;
+use crate::report::{Baseline, InstanceForecast};
 use crate::spec::{Budget, Job};
 use crate::units::Usd;
 
@@ -33,6 +33,17 @@ pub struct JobInput<'a> {
     pub lacks_probe: Option<String>,
     /// Further notes for the report.
     pub notes: Vec<String>,
+}
+
+/// An earlier run's result for the base of a change.
+pub struct BaseResult {
+    /// Without its instance, which the report names where it is another.
+    pub baseline: Baseline,
+    /// `forecasts[0]` is the configuration that the base trains on.
+    pub forecasts: Vec<InstanceForecast>,
+    pub measurements: Vec<Measurement>,
+    /// The machine that measured it, if it is not this one.
+    pub other_machine: Option<String>,
 }
 
 /// The canaries of a job, and what turns them into forecasts.

@@ -15,7 +15,7 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::Account;
-use crate::report::{Delta, InstanceForecast, JobPolicy, JobReport, Spend};
+use crate::report::{Delta, InstanceForecast, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin, Words};
 use crate::units::{Seconds, Usd};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Reason, Recommendation, Verdict};
@@ -73,23 +73,18 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if input.instance.single_type().is_some() {
         notes.extend(input.layout.cautions(input.instance.total_count()));
     }
-    for line in &main.lines {
-        let is_increase = line.row.line.is_increase();
-        // The gate has noted why there is no base.
-        if is_increase && line.row.verdict == LineVerdict::NotApplicable {
-            continue;
-        }
-        // A doubt in the growth is noted of the quantity, once for time and cost.
-        if line.row.verdict == LineVerdict::AtRisk {
-            continue;
-        }
+    notes.extend(main.lines.iter().filter_map(|line| {
+        let is_said = match line.row.verdict {
+            // The gate has noted why there is no base.
+            LineVerdict::NotApplicable => !line.row.line.is_increase(),
+            // A doubt in the growth is noted of the quantity, once for time and cost.
+            verdict => verdict != LineVerdict::AtRisk,
+        };
         // That nothing completed is the headline.
-        if let Some(reason) = &line.reason
-            && !nothing_completed(&main.here.forecast, reason)
-        {
-            notes.push(format!("{}: {reason}.", line.row.line.words()));
-        }
-    }
+        let reason = line.reason.as_ref().filter(|_| is_said);
+        let reason = reason.filter(|it| !nothing_completed(&main.here.forecast, it))?;
+        Some(format!("{}: {reason}.", line.row.line.words()))
+    }));
     if main.lines.iter().any(is_of_cached_memory) {
         notes.push(CACHED.to_owned());
     }
@@ -155,9 +150,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         ),
         warnings,
         notes: distinct(notes),
-        policy: JobPolicy::default(),
-        drift: None,
         spend: spend(input.measurements, input.worst_case, full_run),
+        ..JobReport::default()
     }
 }
 

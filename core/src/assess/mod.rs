@@ -2,17 +2,14 @@
 
 pub mod advice;
 mod base_comparison;
-pub mod base_result;
 pub mod drift_check;
 pub mod first_error;
 pub mod input;
 pub mod judge;
 mod memory_fits;
 pub mod other_counts;
+pub mod remarks;
 mod row;
-pub mod short_run;
-pub mod training_plan;
 pub mod unfinished;
 mod versus_twin;
 pub mod whole_report;
-pub mod without_price;

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::forecast::scale_out::{Measured, ScaleOut};
-use crate::forecast::{Doubt, Estimate, Forecast, Predictive, Unknown};
+use crate::forecast::{Doubt, Estimate, Forecast, Predictive};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::Measurement;
 use crate::metric::{LineKind, MemoryOf, MetricName};
-use crate::report::{
-    Delta, Estimates, InstanceForecast, PhaseEstimates, PricedGroup, ScaleOutBasis,
-};
+use crate::report::{Estimates, InstanceForecast, PhaseEstimates, PricedGroup, ScaleOutBasis};
 use crate::units::Fraction;
 use crate::verdict::{self, JudgedLine};
 
@@ -40,9 +38,6 @@ pub(super) fn of(
         instance: offer.configuration.clone(),
         groups: groups(offer),
         verdict: verdict::job_verdict(lines),
-        not_measured: None,
-        estimated_from: None,
-        scale_out: None,
         memory_at_least: forecast.memory.at_least,
         memory_is_lower_bound: is_lower_bound(MemoryOf::Machine),
         gpu_memory_at_least: forecast.gpu_memory.at_least,
@@ -51,24 +46,12 @@ pub(super) fn of(
             let predictive = forecast[metric].as_ref().ok()?;
             Some(Estimate::of(predictive, certainty))
         }),
-        efficiency: None,
         metrics: levels(lines),
         phases: phases(forecast, certainty),
-        delta: Delta::default(),
-        versus_twin: None,
         law: forecast.law.clone(),
-        time_by_share: Vec::new(),
         price: offer.price().cloned(),
         budget: verdict::rows(lines),
-    }
-}
-
-/// The row of a configuration without a forecast.
-pub(super) fn nothing_known(instance: &InstanceConfiguration, why: &str) -> InstanceForecast {
-    let nothing = Forecast::unknown(&Unknown(String::new()));
-    InstanceForecast {
-        not_measured: Some(why.to_owned()),
-        ..of(&Offer::unknown(instance), &nothing, &[], Fraction(0.5))
+        ..InstanceForecast::default()
     }
 }
 

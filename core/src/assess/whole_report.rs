@@ -2,7 +2,8 @@
 
 use crate::assess::row;
 use crate::exit::{self, Strictness};
-use crate::report::{self, InstanceForecast, JobPolicy, JobReport, Report, Spend};
+use crate::instance::Offer;
+use crate::report::{self, InstanceForecast, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::{self, Reason, Verdict};
 
@@ -18,16 +19,11 @@ pub fn report(
         schema_version: report::SCHEMA_VERSION,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         generated_at: now,
-        run_url: None,
-        commit: None,
-        spec_hash: None,
-        subject: None,
-        policy: None,
         verdict: verdict::worst(verdicts.iter().copied()),
         exit_code: exit::code_of_run(verdicts, [], strictness),
         jobs,
         notes,
-        failures: Vec::new(),
+        ..Report::default()
     }
 }
 
@@ -44,18 +40,14 @@ pub fn unknown_report(
         reason: reason.clone(),
         affected_by: affected_by.to_vec(),
         instance: job.instance.clone(),
-        baseline: None,
-        recommendation: None,
         forecasts: vec![InstanceForecast {
+            instance: job.instance.clone(),
+            groups: row::groups(&Offer::unknown(&job.instance)),
             verdict: Verdict::Unknown,
-            ..row::nothing_known(&job.instance, &reason.to_string())
+            not_measured: Some(reason.to_string()),
+            ..InstanceForecast::default()
         }],
-        measurements: Vec::new(),
-        advice: Vec::new(),
-        warnings: Vec::new(),
         notes,
-        policy: JobPolicy::default(),
-        drift: None,
-        spend: Spend::default(),
+        ..JobReport::default()
     }
 }

@@ -56,7 +56,6 @@ mod text;
 mod versus_twin;
 mod what_to_do;
 pub mod words;
-mod written_reason;
 
 pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
@@ -94,7 +93,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// What one run of the gate found, over all jobs.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     pub schema_version: u32,
     pub tool_version: String,
@@ -147,7 +146,7 @@ pub struct Failure {
 
 /// The origin of the budgets.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     /// The place of the spec, e.g. `work tree`, or the base branch.
     pub source: String,
@@ -166,8 +165,7 @@ impl Policy {
         Self {
             source: source.into(),
             sha,
-            notes: Vec::new(),
-            removed_jobs: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -188,13 +186,12 @@ pub struct JobPolicy {
 
 /// The result of one job.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JobReport {
     pub name: String,
     pub verdict: Verdict,
     /// Why its verdict is what it is, and what to do about it. May hold text of the training code.
-    #[serde(flatten, with = "written_reason")]
-    #[schemars(with = "written_reason::WrittenReason")]
+    #[serde(flatten)]
     pub reason: Reason,
     /// The changed paths that concern this job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -256,7 +253,7 @@ pub fn exit_code(
 
 /// The record that a job's forecast is compared with.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
     /// The commit, in full; absent if the record does not say.
     pub commit: Option<String>,
@@ -279,7 +276,7 @@ pub struct Baseline {
 
 /// The forecast for one instance configuration, or why there is none.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceForecast {
     pub instance: InstanceConfiguration,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -40,7 +40,18 @@ const CHANCE_ROUNDING: f64 = 1e-9;
 
 /// The outcome of a job or a run, worst first: `Exceeded < Failed < ... < NotJudged`, so the worst is the minimum.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -54,6 +65,7 @@ pub enum Verdict {
     AtRisk,
     Within,
     /// There is nothing to judge.
+    #[default]
     NotJudged,
 }
 

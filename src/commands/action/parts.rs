@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::assess::base_result::BaseResult;
-use crate::assess::input::JobInput;
+use crate::assess::input::{BaseResult, JobInput};
 use crate::assess::judge;
 use crate::assess::whole_report;
 use crate::backend::BackendKeys;
