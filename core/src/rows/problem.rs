@@ -85,3 +85,6 @@ pub enum CopyError<E> {
     #[error(transparent)]
     Rows(#[from] RowsProblem),
 }
+
+/// What comes of reading a source.
+pub(super) type Rows<T, S> = Result<T, CopyError<<S as super::RangeSource>::Error>>;

@@ -14,7 +14,7 @@ use parquet::file::metadata::{
 };
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
-use super::problem::{CopyError, RowsProblem};
+use super::problem::{CopyError, Rows, RowsProblem};
 use super::{Copied, READS, RangeSource, RowFile, RowLayout};
 use crate::units::Bytes;
 
@@ -37,10 +37,7 @@ const SORTED: usize = 4;
 const NAMED: usize = 3;
 
 /// Row groups of a file by its footer.
-pub(super) async fn inspect<S: RangeSource>(
-    source: &S,
-    file: &mut RowFile,
-) -> Result<(), CopyError<S::Error>> {
+pub(super) async fn inspect<S: RangeSource>(source: &S, file: &mut RowFile) -> Rows<(), S> {
     let size = file.bytes.0;
     let metadata = read_footer(size, source).await?;
     if metadata.row_groups().iter().all(is_empty) {
@@ -70,10 +67,7 @@ impl From<ParquetError> for RowsProblem {
     }
 }
 
-async fn read_footer<S: RangeSource>(
-    size: u64,
-    source: &S,
-) -> Result<ParquetMetaData, CopyError<S::Error>> {
+async fn read_footer<S: RangeSource>(size: u64, source: &S) -> Rows<ParquetMetaData, S> {
     if size < TAIL + MAGIC.len() as u64 {
         return Err(not_parquet("it is shorter than the shortest file").into());
     }
@@ -154,7 +148,7 @@ pub(super) async fn copy<S: RangeSource>(
     drawn: &[u32],
     source: &S,
     out: &mut impl Write,
-) -> Result<Copied, CopyError<S::Error>> {
+) -> Rows<Copied, S> {
     let metadata = read_footer(size, source).await?;
     let (mut kept, mut places) = (Vec::new(), Vec::new());
     let mut copied = 0;

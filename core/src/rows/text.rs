@@ -7,7 +7,7 @@ use std::pin::pin;
 use futures_util::stream::{self, StreamExt};
 
 use super::csv::{Dialect, RecordEnd, RecordState, Unread};
-use super::problem::{CopyError, RowsProblem};
+use super::problem::{CopyError, Rows, RowsProblem};
 use super::{Copied, LONGEST_ROW, READS, RangeSource};
 use crate::units::Bytes;
 
@@ -62,7 +62,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
         drawn: &[u32],
         is_read_through: bool,
         out: &mut impl Write,
-    ) -> Result<Copied, CopyError<S::Error>> {
+    ) -> Rows<Copied, S> {
         let mut out = RowLines {
             out,
             is_line_open: false,
@@ -82,7 +82,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
         &self,
         drawn: &[u32],
         out: &mut RowLines<'_, impl Write>,
-    ) -> Result<Copied, CopyError<S::Error>> {
+    ) -> Rows<Copied, S> {
         let dialect = self.layout.dialect.at_known_place();
         let read = self.source.read(self.layout.header..self.size).await;
         let (bytes, mut at) = (read.map_err(CopyError::Read)?, 0);
@@ -93,7 +93,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
         while at < bytes.len() && (at as u64) < end {
             let rest = &bytes[at..];
             let length = match dialect.record(rest, RecordState::FieldStart, true) {
-                RecordEnd::Ends { next, .. } => next,
+                RecordEnd::Ends(next, _) => next,
                 // A quote that does not close: readers take the rest for a field.
                 RecordEnd::GoesOn | RecordEnd::Malformed => rest.len(),
             };
@@ -115,7 +115,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
         &self,
         drawn: &[u32],
         out: &mut RowLines<'_, impl Write>,
-    ) -> Result<Copied, CopyError<S::Error>> {
+    ) -> Rows<Copied, S> {
         let read = |block: &u32| self.source.read(self.range(*block));
         let mut reads = pin!(stream::iter(drawn).map(read).buffered(READS));
         let mut copied = Copied::default();
@@ -156,11 +156,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
 
     /// The rows that begin in a block, in its bytes, of which more are read where they are needed; `None` where rows are not
     /// recognised.
-    async fn rows(
-        &self,
-        block: u32,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Option<Range<usize>>, CopyError<S::Error>> {
+    async fn rows(&self, block: u32, bytes: &mut Vec<u8>) -> Rows<Option<Range<usize>>, S> {
         let (cuts, start) = (self.cuts(block), self.range(block).start);
         let border = usize::try_from(cuts.end.min(self.size) - start).unwrap_or(usize::MAX);
         let dialect = self.layout.dialect;
