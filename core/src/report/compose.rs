@@ -277,7 +277,7 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<DocumentLine> {
                 Label::ADVICE => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
                 // The headline of any other says it.
                 Label::REMEDY => job.verdict == Verdict::Unknown || job.has_drifted(),
-                label => label.is_brief(),
+                label => label.is_brief,
             };
             let line = DocumentLine::new(label, text).about(name_of(report, job));
             line.brief_where(is_brief)

@@ -78,7 +78,7 @@ impl DocumentLine {
             label,
             about: Vec::new(),
             text,
-            is_brief: label.is_brief(),
+            is_brief: label.is_brief,
         }
     }
 

@@ -9,6 +9,8 @@ pub(super) struct Label {
     pub(super) word: &'static str,
     /// What stands before the line in a paragraph or a list.
     pub(super) lead: Lead,
+    /// Whether a brief report has the line of any job.
+    pub(super) is_brief: bool,
 }
 
 /// What stands before a line where lines follow each other as a paragraph or a list.
@@ -33,15 +35,15 @@ impl Label {
     pub(super) const SPENT_SO_FAR: Self = Self::of("cost", Strong("What it has cost."));
     pub(super) const MAY_STILL_COST: Self = Self::of("cost", Strong("What may still cost."));
     pub(super) const EXIT_CODE: Self = Self::of("", Strong("What it means."));
-    pub(super) const FAILED_RUNS: Self = Self::of("failed", Strong("What failed."));
+    pub(super) const FAILED_RUNS: Self = Self::of("failed", Strong("What failed.")).brief();
     /// The path of a failed canary's whole log.
-    pub(super) const LOG: Self = Self::of("log", Words("Its whole log"));
-    pub(super) const WHY_CHANGED: Self = Self::of("why", Strong("Why it changed."));
+    pub(super) const LOG: Self = Self::of("log", Words("Its whole log")).brief();
+    pub(super) const WHY_CHANGED: Self = Self::of("why", Strong("Why it changed.")).brief();
     pub(super) const CHANGE: Self = Self::of("change", Nothing);
-    pub(super) const FURTHER_BUDGET_LINE: Self = Self::of("also", Words("Also"));
+    pub(super) const FURTHER_BUDGET_LINE: Self = Self::of("also", Words("Also")).brief();
     /// How the change's own policy differs.
-    pub(super) const POLICY: Self = Self::of("policy", Strong("Policy."));
-    pub(super) const FITTING: Self = Self::of("fits", Strong("What would fit."));
+    pub(super) const POLICY: Self = Self::of("policy", Strong("Policy.")).brief();
+    pub(super) const FITTING: Self = Self::of("fits", Strong("What would fit.")).brief();
     /// Groups of machines beside machines of one type.
     pub(super) const GROUPS: Self = Self::of("groups", Strong("Groups or one type."));
     pub(super) const ADVICE: Self = Self::of("advice", Nothing);
@@ -49,7 +51,7 @@ impl Label {
     pub(super) const PRICE: Self = Self::of("price", Words("price"));
     pub(super) const CHANGED_FILES: Self = Self::of("changed", Words("changed"));
     pub(super) const NOTE: Self = Self::of("note", Nothing);
-    pub(super) const INTERVAL: Self = Self::of("interval", Words("interval"));
+    pub(super) const INTERVAL: Self = Self::of("interval", Words("interval")).brief();
     /// What a brief report leaves out.
     pub(super) const HIDDEN: Self = Self::of("more", Nothing);
     pub(super) const LEFT_OUT: Self = Self::of("", Strong("Left out, to fit a comment:"));
@@ -58,20 +60,15 @@ impl Label {
     pub(super) const NOT_POSTED: Self = Self::of("", Strong("The comment could not be posted."));
 
     const fn of(word: &'static str, lead: Lead) -> Self {
-        Self { word, lead }
+        Self {
+            word,
+            lead,
+            is_brief: false,
+        }
     }
 
-    /// Whether a brief report has the line of any job.
-    pub(super) fn is_brief(self) -> bool {
-        matches!(
-            self,
-            Self::FAILED_RUNS
-                | Self::LOG
-                | Self::WHY_CHANGED
-                | Self::FURTHER_BUDGET_LINE
-                | Self::POLICY
-                | Self::FITTING
-                | Self::INTERVAL
-        )
+    const fn brief(mut self) -> Self {
+        self.is_brief = true;
+        self
     }
 }
