@@ -214,7 +214,7 @@ impl LineKind {
             (Value::Mapping(_), _) => read_mapping(node, at, reader, |entries, reader| {
                 self.take(entries, reader)
             })?,
-            (_, Some(number)) => return self.refuse_short(number, node, at, reader),
+            (_, Some(number)) => return reader.refuse_bare(self, number, node, at),
             (_, None) => WrittenLine {
                 max: Some(amount(self.unit(), node, at, reader)?),
                 min: None,
@@ -272,29 +272,6 @@ impl LineKind {
             Some(_) => long,
             None => json!({ "anyOf": [quantity_schema(self.unit().written()), long] }),
         }
-    }
-
-    /// Complains about a limit that does not say which way it goes.
-    fn refuse_short<T>(
-        self,
-        number: &str,
-        node: &Node,
-        at: &At,
-        reader: &mut Reader<'_>,
-    ) -> Option<T> {
-        let (Value::Text(text) | Value::Number(text)) = &node.value else {
-            let wanted = format!("a mapping such as `{{min: {}}}`", self.example(number));
-            return reader.wrong_kind(node, &wanted, at);
-        };
-        let written = text.trim_end_matches('%').trim();
-        let is_number = written.parse::<f64>().is_ok();
-        let example = self.example(if is_number { written } else { number });
-        let text = quoted(text);
-        reader.refused(
-            at,
-            format!("{text} does not say whether it is a lower or an upper limit"),
-            format!("write `{{min: {example}}}` or `{{max: {example}}}`"),
-        )
     }
 }
 
@@ -390,6 +367,23 @@ impl Reader<'_> {
                     "write `prices: {local: 1.20 USD/h}` at the top, or remove the line";
             }
         }
+    }
+
+    /// Complains about a limit that does not say which way it goes.
+    fn refuse_bare<T>(&mut self, of: LineKind, number: &str, node: &Node, at: &At) -> Option<T> {
+        let (Value::Text(text) | Value::Number(text)) = &node.value else {
+            let wanted = format!("a mapping such as `{{min: {}}}`", of.example(number));
+            return self.wrong_kind(node, &wanted, at);
+        };
+        let written = text.trim_end_matches('%').trim();
+        let is_number = written.parse::<f64>().is_ok();
+        let example = of.example(if is_number { written } else { number });
+        let text = quoted(text);
+        self.refused(
+            at,
+            format!("{text} does not say whether it is a lower or an upper limit"),
+            format!("write `{{min: {example}}}` or `{{max: {example}}}`"),
+        )
     }
 
     fn line(&mut self, at: &At, kind: LineKind, line: &WrittenLine) -> Option<BudgetLine> {

@@ -337,7 +337,7 @@ impl Reader<'_> {
                 continue;
             }
             self.too_many(&at, "groups", channel.groups.len(), limits::GROUPS);
-            self.check_group_names(&at, &channel.groups, &clusters);
+            self.known_groups(&at, &channel.groups, &clusters);
         }
         let named: Vec<&String> = with_groups.iter().flat_map(|it| &it.groups).collect();
         let all: BTreeSet<&String> = clusters.iter().flatten().collect();
@@ -348,12 +348,7 @@ impl Reader<'_> {
     }
 
     /// Each of the groups in a list must be in every configuration that has groups.
-    pub(super) fn check_group_names(
-        &mut self,
-        at: &At,
-        groups: &[String],
-        clusters: &[Vec<String>],
-    ) {
+    pub(super) fn known_groups(&mut self, at: &At, groups: &[String], clusters: &[Vec<String>]) {
         for (index, name) in groups.iter().enumerate() {
             let mut lacking = clusters.iter().filter(|cluster| !cluster.contains(name));
             if let Some(cluster) = lacking.next() {

@@ -6,14 +6,13 @@ use globset::{Glob, GlobMatcher};
 use regex::Regex;
 use serde_json::{Value as Json, json};
 
-use super::Spec;
 use super::keys::{Either, List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text};
-use super::limits;
 use super::paths::ScriptPath;
 use super::reader::{At, Reader, near_miss, quoted};
 use super::run_place::RunPlace;
 use super::yaml::Node;
+use super::{Spec, limits};
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
 
 /// More host processes than any one machine trains with.

@@ -6,12 +6,11 @@ use super::field::{FieldRule, fields};
 use super::instances::{AlternativeRows, Instance};
 use super::keys::{Either, List, mapping};
 use super::kind::Text;
-use super::limits;
 use super::reader::{At, Reader, quoted, rules};
 use super::run_place::RunPlace;
 use super::share::{SampledBy, ShareKeys};
 use super::training::is_script;
-use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work};
+use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work, limits};
 use crate::instance::InstanceConfiguration;
 
 fields! {

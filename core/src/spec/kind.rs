@@ -88,25 +88,20 @@ impl Reader<'_> {
     }
 
     /// Reads one of a few words or switches.
-    pub(super) fn one_of<T: Copy>(
-        &mut self,
-        words: &[(Json, T)],
-        node: &Node,
-        at: &At,
-    ) -> Option<T> {
+    pub(super) fn one_of<T: Copy>(&mut self, all: &[(Json, T)], node: &Node, at: &At) -> Option<T> {
         let written = match &node.value {
             Value::Text(text) => json!(text),
             Value::Bool(is_on) => json!(is_on),
             _ => Json::Null,
         };
-        if let Some((_, meant)) = words.iter().find(|(word, _)| *word == written) {
+        if let Some((_, meant)) = all.iter().find(|(word, _)| *word == written) {
             return Some(*meant);
         }
         let spelled = |word: &Json| {
             word.as_str()
                 .map_or_else(|| word.to_string(), str::to_owned)
         };
-        let known: Vec<String> = words.iter().map(|(word, _)| spelled(word)).collect();
+        let known: Vec<String> = all.iter().map(|(word, _)| spelled(word)).collect();
         match &node.value {
             Value::Text(text) if known.contains(text) => {
                 let message = format!("the text \"{text}\", where {} is needed", choice(&known));

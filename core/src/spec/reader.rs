@@ -281,15 +281,9 @@ impl Reader<'_> {
     }
 
     /// Reports a list that was written with nothing in it; one whose items could not be read has its complaints already.
-    pub(super) fn refuse_empty<T>(
-        &mut self,
-        at: &At,
-        list: &[T],
-        message: &str,
-        help: Option<&str>,
-    ) {
+    pub(super) fn refuse_empty<T>(&mut self, at: &At, list: &[T], said: &str, help: Option<&str>) {
         if list.is_empty() && self.is_written(at) && !self.is_wrong(at) {
-            self.push(at, message.to_owned(), help.map(str::to_owned));
+            self.push(at, said.to_owned(), help.map(str::to_owned));
         }
     }
 

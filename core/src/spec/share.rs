@@ -204,11 +204,11 @@ impl Reader<'_> {
             let help = "write the number of all examples as `full`, such as `full: 50000`";
             self.refuse(if is_written { &full_at } else { at }, message, help);
         }
-        let place = self.share_place(at, keys.hyperparameter, keys.environment);
+        let place = self.share_place(at, &keys);
         if let Some(training) = training {
             self.check_sampling_beside(at, keys.follows.as_deref(), training);
             if let (Some(place), Some(full)) = (&place, full) {
-                self.check_full_value(at, place, full, training);
+                self.check_full(at, place, full, training);
             }
         }
         match (place, full, keys.follows) {
@@ -255,15 +255,11 @@ impl Reader<'_> {
         }
     }
 
-    fn share_place(
-        &mut self,
-        at: &At,
-        hyperparameter: Option<String>,
-        environment: Option<String>,
-    ) -> Option<SharePlace> {
+    fn share_place(&mut self, at: &At, keys: &ShareKeys) -> Option<SharePlace> {
+        let (hyperparameter, environment) = (&keys.hyperparameter, &keys.environment);
         for (key, name, most) in [
-            ("hyperparameter", &hyperparameter, HYPERPARAMETER_NAME),
-            ("environment", &environment, ENVIRONMENT_TEXT),
+            ("hyperparameter", hyperparameter, HYPERPARAMETER_NAME),
+            ("environment", environment, ENVIRONMENT_TEXT),
         ] {
             let name = name.as_deref().unwrap_or_default();
             self.too_long(&at.key(key), "a name", name, most);
@@ -275,18 +271,12 @@ impl Reader<'_> {
                 "it is not said how the script gets its share",
                 "write `share: {hyperparameter: NAME}` or `share: {environment: NAME}`";
         }
-        let hyperparameter = hyperparameter.map(SharePlace::Hyperparameter);
-        hyperparameter.xor(environment.map(SharePlace::Environment))
+        let hyperparameter = hyperparameter.clone().map(SharePlace::Hyperparameter);
+        hyperparameter.xor(environment.clone().map(SharePlace::Environment))
     }
 
     /// Checks that the value which the spec writes under the place's name is the full run's.
-    fn check_full_value(
-        &mut self,
-        at: &At,
-        place: &SharePlace,
-        full: FullShare,
-        training: &Training,
-    ) {
+    fn check_full(&mut self, at: &At, place: &SharePlace, full: FullShare, training: &Training) {
         let (written, name) = match place {
             SharePlace::Hyperparameter(name) => (&training.hyperparameters, name),
             SharePlace::Environment(name) => (&training.environment, name),

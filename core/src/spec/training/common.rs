@@ -9,12 +9,11 @@ use crate::spec::channel::Channels;
 use crate::spec::field::FieldRule;
 use crate::spec::keys::{List, Map, mapping};
 use crate::spec::kind::{AnyText, Text};
-use crate::spec::limits;
 use crate::spec::paths::ProjectPath;
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::run_place::RunPlace;
 use crate::spec::share::SampledBy;
-use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric};
+use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric, limits};
 use crate::units::Seconds;
 
 /// The way out of a pattern without a group, or with several.

@@ -310,7 +310,7 @@ impl Reader<'_> {
                 "neither `instance` nor `alternatives` has instance groups", "remove `groups`";
         }
         if let Some(group) = group.filter(|_| !has_no_groups) {
-            self.check_group_names(&at.key("groups"), std::slice::from_ref(group), &clusters);
+            self.known_groups(&at.key("groups"), std::slice::from_ref(group), &clusters);
         }
     }
 }
