@@ -245,9 +245,8 @@ impl<'a> JobGate<'a> {
                     machine: keys.machine.clone(),
                     ..CheckRecord::default()
                 };
-                Ok(drift_check::hold_against_earlier(
-                    job, &earlier, this, report, is_whole,
-                ))
+                // An incomplete check is reported as such.
+                Ok(is_whole && drift_check::hold_against_earlier(job, &earlier, this, report))
             }
             Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {
                 history.is_another_training(report, keys).await

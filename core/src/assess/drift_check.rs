@@ -18,19 +18,14 @@ pub fn hold_recorded(job: &Job, checks: &[CheckRecord], report: &mut JobReport) 
     }
 }
 
-/// Compares this check with the earlier ones; `this` has what the report does not say of it. Returns whether this check is the new
-/// baseline: that is so where it is complete and the first on the job's instance.
+/// Compares this check, which is complete, with the earlier ones; `this` has what the report does not say of it. Returns whether this check is the new
+/// baseline: that is so where it is the first on the job's instance.
 pub fn hold_against_earlier(
     job: &Job,
     earlier: &[CheckRecord],
     this: CheckRecord,
     report: &mut JobReport,
-    is_whole: bool,
 ) -> bool {
-    // An incomplete check is reported as such.
-    if !is_whole {
-        return false;
-    }
     let Some(baseline) = earlier.first() else {
         not_judged(
             report,

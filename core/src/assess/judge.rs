@@ -1,13 +1,9 @@
 //! From measurements to a job's part of the report: forecast every configuration, judge it, say why.
 
-use crate::assess::advice;
 use crate::assess::base_comparison::{self, BaseComparisonInput};
 use crate::assess::input::{JobInput, measured_price};
-use crate::assess::memory_fits;
-use crate::assess::other_counts;
 use crate::assess::row::{self, Judged};
-use crate::assess::unfinished;
-use crate::assess::versus_twin;
+use crate::assess::{advice, memory_fits, other_counts, unfinished, versus_twin};
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
 use crate::grammar::distinct;

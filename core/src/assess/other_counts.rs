@@ -218,13 +218,9 @@ pub struct OtherCounts {
 }
 
 /// The other counts of its machines that canaries ran on, ascending.
-fn other_counts(
-    instance: &InstanceConfiguration,
-    all: &[Measurement],
-) -> Vec<InstanceConfiguration> {
-    let is_other = |run: &&Measurement| {
-        run.instance.single_type() == instance.single_type() && !run.is_on(instance)
-    };
+fn other_counts(on: &InstanceConfiguration, all: &[Measurement]) -> Vec<InstanceConfiguration> {
+    let is_other =
+        |run: &&Measurement| run.instance.single_type() == on.single_type() && !run.is_on(on);
     let others = measurement::machines_of(all.iter().filter(is_other));
     let mut others: Vec<InstanceConfiguration> = others.into_iter().cloned().collect();
     others.sort_by_key(InstanceConfiguration::total_count);

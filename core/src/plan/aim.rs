@@ -17,14 +17,9 @@ const TENFOLD: f64 = 10.0;
 
 /// Whether the measurements decide every line that can fail the check; without a written one, whether the forecast of the time is
 /// narrow.
-pub fn aim(
-    budget: &Budget,
-    offer: &Offer,
-    measurements: &[Measurement],
-    forecast: &Forecast,
-) -> Aim {
+pub fn aim(budget: &Budget, offer: &Offer, runs: &[Measurement], forecast: &Forecast) -> Aim {
     // What stays unknown with the fewest runs is not measured, and more runs would not change that.
-    let has_enough = has_enough(measurements);
+    let has_enough = has_enough(runs);
     let certainty = match has_enough {
         true => budget.certainty,
         false => Fraction(1.0 - (1.0 - budget.certainty.0) * CHANCE_FOR_A_SHORT_CUT),
@@ -49,7 +44,7 @@ pub fn aim(
             .is_some_and(Doubt::is_of_source),
         _ => false,
     };
-    let completed = measurements.iter().filter(|run| run.is_completed()).count();
+    let completed = runs.iter().filter(|run| run.is_completed()).count();
     let is_clear = |line: &JudgedLine| completed > 1 && is_tenfold(line);
     let decided = counting.iter().all(|line| match has_enough {
         true => line.is_decided(certainty) || is_open_for_ever(line),

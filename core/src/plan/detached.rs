@@ -8,7 +8,7 @@ use super::{
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::FEWEST_RUNS;
-use crate::instance::{InstanceConfiguration, Offer, OfferOf};
+use crate::instance::{Offer, OfferOf};
 use crate::metric::Metric;
 use crate::spec::{BudgetLine, Job, Level, LineKind};
 use crate::units::Seconds;
@@ -54,7 +54,15 @@ pub fn detached_runs(
     let mut on = |one: &PlannedConfiguration, planned: &PlannedRuns| {
         let mut runs = match planned {
             PlannedRuns::Fixed(runs) => runs.clone(),
-            PlannedRuns::Ladder(_) => of_sizes(job, dataset, one.runs_on(), &sizes),
+            PlannedRuns::Ladder(_) => {
+                let (on, mut earlier) = (one.runs_on(), Vec::with_capacity(FEWEST_RUNS));
+                let run = |size: &&LadderSize| {
+                    let run = canary(job, dataset, on, size, &earlier, job.canary.max_runtime);
+                    earlier.push(size.fraction);
+                    run
+                };
+                sizes.iter().map(run).collect()
+            }
         };
         let mut left = match plan.is_adaptive() {
             true => job.canary.max_share.as_fraction().0 - runs.iter().map(part_of).sum::<f64>(),
@@ -78,22 +86,6 @@ pub fn detached_runs(
         own,
         left_out,
     }
-}
-
-fn of_sizes(
-    job: &Job,
-    dataset: &Dataset,
-    instance: &InstanceConfiguration,
-    sizes: &[&LadderSize],
-) -> Vec<CanaryRun> {
-    let max_runtime = job.canary.max_runtime;
-    let mut earlier = Vec::with_capacity(FEWEST_RUNS);
-    let mut run = |size: &&LadderSize| {
-        let run = canary(job, dataset, instance, size, &earlier, max_runtime);
-        earlier.push(size.fraction);
-        run
-    };
-    sizes.iter().map(&mut run).collect()
 }
 
 /// Of the data, for the canaries on `base`: what those on further counts leave, and at least half of `canary.max_share`.
