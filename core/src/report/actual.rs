@@ -95,11 +95,9 @@ impl ForecastAndActual<'_> {
 }
 
 fn side(estimate: &Estimate, actual: f64) -> &'static str {
-    if actual < estimate.lower {
-        "below the interval"
-    } else if actual > estimate.upper {
-        "above the interval"
-    } else {
-        "inside the interval"
+    match actual {
+        _ if actual < estimate.lower => "below the interval",
+        _ if actual > estimate.upper => "above the interval",
+        _ => "inside the interval",
     }
 }

@@ -8,11 +8,10 @@ use super::budget_lines::{
     shown_excuse, use_of,
 };
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
-use super::many_jobs;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{InstanceForecast, JobReport, Report};
+use super::{InstanceForecast, JobReport, Report, many_jobs};
 use crate::instance::{Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::units::Bytes;

@@ -39,17 +39,13 @@ pub fn for_markdown_with_code(text: &str, limit: usize) -> String {
 }
 
 /// Clean text in which what stands between two backticks is set as code; where one has no partner all is shown literally.
-fn with_code(
-    cleaned: &str,
-    literal: impl Fn(&str) -> String,
-    code: impl Fn(&str) -> String,
-) -> String {
-    let pieces: Vec<&str> = cleaned.split('`').collect();
+fn with_code(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> String) -> String {
+    let pieces: Vec<&str> = text.split('`').collect();
     if pieces.len().is_multiple_of(2) {
-        return literal(cleaned);
+        return plain(text);
     }
     let set = |(index, piece): (usize, &str)| match index.is_multiple_of(2) {
-        true => literal(piece),
+        true => plain(piece),
         false => code(piece),
     };
     pieces.into_iter().enumerate().map(set).collect()

@@ -4,8 +4,7 @@ use super::document::{Block, DocumentLine, Headline};
 use super::label::Label;
 use super::mark::Mark;
 use super::text::{Prose, Verbatim};
-use super::{Failure, JobReport, Report};
-use super::{canaries, help, words};
+use super::{Failure, JobReport, Report, canaries, help, words};
 
 /// More failures than this are counted: they mostly have one cause.
 const SHOWN: usize = 5;

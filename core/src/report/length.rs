@@ -8,8 +8,7 @@ use super::label::Label;
 use super::mark::Mark;
 use super::template::Template;
 use super::text::Prose;
-use super::{JobReport, Report};
-use super::{compose, failures, markdown, words};
+use super::{JobReport, Report, compose, failures, markdown, words};
 use crate::exit;
 use crate::grammar;
 

@@ -21,10 +21,7 @@ pub(super) fn is_many(jobs: &[&JobReport]) -> bool {
 
 /// Whether somebody has to look at it: its row is not folded.
 pub(super) fn is_failing(job: &JobReport) -> bool {
-    matches!(
-        job.verdict,
-        Verdict::Exceeded | Verdict::Failed | Verdict::Unknown
-    ) || job.has_drifted()
+    job.verdict <= Verdict::Unknown || job.has_drifted()
 }
 
 /// Of jobs, the worst first: `7 of 20 over budget, 1 could not be decided`; what is fine is counted only where all is.

@@ -4,8 +4,6 @@
 
 use serde_json::{Value, json};
 
-use super::Report;
-use super::compose;
 use super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn, TableRow,
 };
@@ -13,7 +11,7 @@ use super::mark::Mark;
 use super::plot::Plot;
 use super::template::Template;
 use super::text::{Outside, Prose, TextSpan};
-use super::{escape, mermaid, template, words};
+use super::{Report, compose, escape, mermaid, template, words};
 
 /// Keeps a range on one line: a browser may break at a dash.
 const WORD_JOINER: char = '\u{2060}';

@@ -2,8 +2,7 @@
 
 use super::comparison::Column;
 use super::text::Prose;
-use super::words;
-use super::{InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport, words};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
 use crate::verdict::{LimitNeeded, Recommendation, Verdict};

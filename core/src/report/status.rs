@@ -6,8 +6,7 @@ use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Failure, Report};
-use super::{escape, help, markdown};
+use super::{Failure, Report, escape, help, markdown};
 use crate::units::Usd;
 
 /// Of the line of a status, in characters.

@@ -294,15 +294,11 @@ pub fn law(subjects: &[&str], law: &Law, abscissa: Abscissa) -> String {
     }
 }
 
-/// `11.0526 USD/h`
-fn hourly(price: &Price) -> UsdPerHour {
-    // Binary arithmetic would show as `9.166666666666666`.
-    UsdPerHour((price.usd_per_hour.0 * 1e4).round() / 1e4)
-}
-
 /// `0.461 USD/h per machine, AWS price list: us-east-1, on demand, 2026-11-02`
 pub fn price(price: &Price) -> String {
-    let each = format!("{} per machine", hourly(price));
+    // Binary arithmetic would show as `9.166666666666666`.
+    let hourly = UsdPerHour((price.usd_per_hour.0 * 1e4).round() / 1e4);
+    let each = format!("{hourly} per machine");
     let each = match (price.kind, price.on_demand_usd_per_hour) {
         (PriceKind::Spot, Some(on_demand)) => {
             format!("{each} on spot capacity ({on_demand} on demand)")

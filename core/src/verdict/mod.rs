@@ -312,12 +312,10 @@ fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {
 }
 
 fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {
-    if chance_of_breach > MORE_LIKELY_THAN_NOT + CHANCE_ROUNDING {
-        LineVerdict::Exceeded
-    } else if chance_of_breach <= 1.0 - certainty.0 + CHANCE_ROUNDING {
-        LineVerdict::Within
-    } else {
-        LineVerdict::AtRisk
+    match chance_of_breach {
+        chance if chance > MORE_LIKELY_THAN_NOT + CHANCE_ROUNDING => LineVerdict::Exceeded,
+        chance if chance <= 1.0 - certainty.0 + CHANCE_ROUNDING => LineVerdict::Within,
+        _ => LineVerdict::AtRisk,
     }
 }
 

@@ -110,11 +110,7 @@ fn fits(contender: &Contender<'_>) -> bool {
 
 /// Whether a line of level fail is not within. That the base missed it already excuses a change, and is no advice to stay.
 fn is_missed(line: &JudgedLine) -> bool {
-    let is_met = matches!(
-        line.row.verdict,
-        LineVerdict::Within | LineVerdict::NotApplicable
-    );
-    line.row.level == Level::Fail && !is_met
+    line.row.level == Level::Fail && line.row.verdict < LineVerdict::Within
 }
 
 /// The best by one quantity, and the others that may be as good; `None` where the quantity is known of none.

@@ -45,12 +45,10 @@ pub fn distance(kind: LineKind, difference: f64) -> String {
 
 /// A chance as a percentage, never a flat 0% or 100%.
 pub fn bare_chance(chance: f64) -> String {
-    if chance >= MOST_CHANCE_SHOWN {
-        ">99%".to_owned()
-    } else if chance < 1.0 - MOST_CHANCE_SHOWN {
-        "<1%".to_owned()
-    } else {
-        format!("{:.0}%", chance * 100.0)
+    match chance {
+        MOST_CHANCE_SHOWN.. => ">99%".to_owned(),
+        _ if chance < 1.0 - MOST_CHANCE_SHOWN => "<1%".to_owned(),
+        _ => format!("{:.0}%", chance * 100.0),
     }
 }
 
