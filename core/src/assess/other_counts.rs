@@ -71,11 +71,8 @@ impl Measured {
     }
 
     /// By its own canaries, and where these are too few by what canaries on other counts of its machines say, if they say more.
-    pub fn with_other_counts(
-        instance: &InstanceConfiguration,
-        runs: JobRuns<'_>,
-    ) -> (Self, OtherCounts) {
-        let mut here = Self::of(instance, runs);
+    pub fn with_other_counts(on: &InstanceConfiguration, runs: JobRuns<'_>) -> (Self, OtherCounts) {
+        let mut here = Self::of(on, runs);
         let is_open = here.is_unfinished() || here.hangs_on_others(runs.measurements);
         let alone = is_open.then(|| here.forecast.clone());
         let others = here.take_other_counts(forecast::forecast, runs);

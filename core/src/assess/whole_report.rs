@@ -28,17 +28,12 @@ pub fn report(
 }
 
 /// The entry of a job whose outcome is unknown.
-pub fn unknown_report(
-    job: &Job,
-    affected_by: &[String],
-    reason: &Reason,
-    notes: Vec<String>,
-) -> JobReport {
+pub fn unknown_report(job: &Job, by: &[String], reason: &Reason, notes: Vec<String>) -> JobReport {
     JobReport {
         name: job.name.clone(),
         verdict: Verdict::Unknown,
         reason: reason.clone(),
-        affected_by: affected_by.to_vec(),
+        affected_by: by.to_vec(),
         instance: job.instance.clone(),
         forecasts: vec![InstanceForecast {
             instance: job.instance.clone(),

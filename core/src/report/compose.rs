@@ -59,7 +59,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
         false => (Vec::new(), notes),
     };
     let sorted = comparison::worst_first(&jobs);
-    let (policy, further) = policy_lines::lines(report, &sorted);
+    let [policy, further] = policy_lines::lines(report, &sorted);
     let mut remarks = remarks(report, &sorted);
     let (mut table, mut folds) = (comparison.table(), Vec::new());
     if many_jobs::is_many(&jobs) {

@@ -13,12 +13,9 @@ use crate::metric::{Metric, PerMetric};
 /// Each quantity of the full run with its interval; `None` where it is not known.
 pub type Estimates = PerMetric<Option<Estimate>>;
 
-pub(super) fn serialize<S: Serializer>(
-    estimates: &Estimates,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<S: Serializer>(estimates: &Estimates, to: S) -> Result<S::Ok, S::Error> {
     let known = |metric: Metric| Some((metric.key(), estimates[metric].as_ref()?));
-    serializer.collect_map(Metric::ALL.into_iter().filter_map(known))
+    to.collect_map(Metric::ALL.into_iter().filter_map(known))
 }
 
 /// Passes over keys that this version does not know.

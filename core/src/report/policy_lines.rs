@@ -25,10 +25,7 @@ pub(super) fn removed(report: &Report) -> Option<Headline> {
 }
 
 /// The lines on the whole spec's policy and on that of each of these jobs, and a note for each difference that they have no room for.
-pub(super) fn lines(
-    report: &Report,
-    jobs: &[&JobReport],
-) -> (Vec<DocumentLine>, Vec<DocumentLine>) {
+pub(super) fn lines(report: &Report, jobs: &[&JobReport]) -> [Vec<DocumentLine>; 2] {
     let of_spec = report.policy.iter().map(|policy| (None, &policy.notes));
     let of_jobs = jobs.iter().map(|job| {
         let name = report.is_of_several_jobs().then(|| Prose::name(&job.name));
@@ -52,5 +49,5 @@ pub(super) fn lines(
         let text = Prose::literal(format!("{count} below, under cautions."));
         lines.push(DocumentLine::new(Label::POLICY, text));
     }
-    (lines, further)
+    [lines, further]
 }

@@ -24,7 +24,7 @@ pub struct SpecErrors {
 }
 
 /// One problem. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpecProblem {
     /// The field, e.g. `jobs.churn.budget.cost`; empty where the whole file is concerned.
     pub field: String,

@@ -351,10 +351,7 @@ impl HasFields for Budget {
 
 impl Override {
     /// What is agreed to of a job.
-    pub(in crate::spec) fn fields<'a>(
-        all: &'a [Self],
-        job: &'a str,
-    ) -> impl Iterator<Item = Field> + 'a {
+    pub(in crate::spec) fn fields(all: &[Self], job: &str) -> impl Iterator<Item = Field> {
         let own = all.iter().filter(move |agreed| agreed.job == job);
         own.map(|agreed| {
             let up_to = agreed.budget.exact(agreed.up_to.number);

@@ -55,11 +55,9 @@ type Parsed<T> = Result<T, SpecProblem>;
 /// A problem that keeps the bytes from being a tree. Only the first is reported, since later ones may follow from it.
 fn problem(message: impl Into<String>, span: Range<usize>) -> SpecProblem {
     SpecProblem {
-        field: String::new(),
         message: message.into(),
-        help: None,
-        place: None,
         span: Some(span),
+        ..SpecProblem::default()
     }
 }
 

@@ -87,11 +87,8 @@ impl ScriptLauncher {
     }
 
     /// The hyperparameters that choose it in the training toolkit, as JSON. They name groups only where the configuration has some.
-    pub fn hyperparameters(
-        &self,
-        configuration: &InstanceConfiguration,
-    ) -> Vec<(&'static str, String)> {
-        let machines = self.machines_of(configuration);
+    pub fn hyperparameters(&self, on: &InstanceConfiguration) -> Vec<(&'static str, String)> {
+        let machines = self.machines_of(on);
         let instance_type = machines.first().map_or("", |(kind, _)| kind.name());
         let mut all = Vec::new();
         match &self.kind {
@@ -105,7 +102,7 @@ impl ScriptLauncher {
                 all.extend(mpi.options.iter().map(|it| (MPI_OPTIONS, json!(it))));
             }
         }
-        let has_groups = matches!(configuration, InstanceConfiguration::Heterogeneous { .. });
+        let has_groups = matches!(on, InstanceConfiguration::Heterogeneous { .. });
         let group = self.group.iter().filter(|_| has_groups);
         all.extend(group.map(|group| (GROUPS, json!([group]))));
         let all = all.into_iter();
