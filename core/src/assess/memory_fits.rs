@@ -64,13 +64,12 @@ pub(super) fn where_memory_fits(
     let largest = candidates.iter().filter_map(memory_of).max();
     let name = of.words();
     match verdict::smallest_fit(&needs, input.budget.certainty, gpus, candidates) {
-        Some(fit) => {
+        Some((fit, memory, chance_over)) => {
             let fitting = with_count(&InstanceConfiguration::one(fit.kind), count);
             Some(format!(
-                "{name} would fit on {fitting} ({}{}): {} likely {}",
-                fit.memory,
+                "{name} would fit on {fitting} ({memory}{}): {} likely {}",
                 of_each(of),
-                words::bare_chance(fit.chance_over),
+                words::bare_chance(chance_over),
                 if allowed.0 < 1.0 {
                     "over the budget"
                 } else {

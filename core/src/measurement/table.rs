@@ -80,7 +80,7 @@ impl MeasurementTable {
 
 /// A problem of one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}{}: {what}", of_column(.column))]
+#[error("line {line}{}: {what}", .column.as_ref().map_or(String::new(), |it| format!(", column {it}")))]
 pub struct TableProblem {
     /// From 1.
     pub line: u64,
@@ -98,10 +98,6 @@ impl TableProblem {
             what: what.into(),
         }
     }
-}
-
-fn of_column(column: &Option<String>) -> String {
-    (column.as_ref()).map_or_else(String::new, |column| format!(", column {column}"))
 }
 
 /// Text of a table for a message: shortened, with control and format characters escaped.

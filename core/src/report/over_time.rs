@@ -56,8 +56,7 @@ impl OverTime {
             .fold(0.0, f64::max);
         let near = |value: &f64| is_sound(quantity, *value) && *value <= highest * BEYOND;
         let tops = drawn.iter().map(|(_, estimate)| estimate.upper);
-        let tops = tops.chain(self.limit).filter(near);
-        let top = tops.fold(highest, f64::max);
+        let top = tops.chain(self.limit).filter(near).fold(highest, f64::max);
         let unit = AxisUnit::up_to(quantity, top)?;
         let at = |at: &Timestamp, value: f64| (place_of_time(*at), unit.of(value));
         let times = drawn.iter().map(|(at, _)| *at);

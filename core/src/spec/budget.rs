@@ -188,6 +188,7 @@ const MAX: &str = "max";
 const MIN: &str = "min";
 
 /// The keys of a line's long form.
+#[derive(Default)]
 struct WrittenLine {
     max: Option<Amount>,
     min: Option<Amount>,
@@ -217,9 +218,7 @@ impl LineKind {
             (_, Some(number)) => return reader.refuse_bare(self, number, node, at),
             (_, None) => WrittenLine {
                 max: Some(amount(self.unit(), node, at, reader)?),
-                min: None,
-                at_least: None,
-                level: None,
+                ..WrittenLine::default()
             },
         };
         reader.line(at, self, &line)

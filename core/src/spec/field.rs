@@ -234,9 +234,7 @@ impl<T: FieldValue> HasFields for T {
 
 impl<T: FieldValue> HasFields for Option<T> {
     fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
-        if let Some(value) = self {
-            value.list(path, rule, fields);
-        }
+        self.iter().for_each(|value| value.list(path, rule, fields));
     }
 }
 

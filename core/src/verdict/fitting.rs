@@ -32,24 +32,16 @@ impl MemoryNeed {
     }
 }
 
-/// A machine that is large enough.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
-    pub kind: InstanceType,
-    /// Of the first need.
-    pub memory: Bytes,
-    /// P(the peak of the first need is above what may be used), at most 1 - certainty.
-    pub chance_over: f64,
-}
-
 /// Of the candidates that have enough for every need with `certainty`, the one with least memory of the first; of equal ones that
 /// with fewest GPUs, then with least memory, fewest vCPUs, then the cheapest. It has `gpus` or more, and none where `gpus` is 0.
+///
+/// With it its memory of the first need, and P(the peak of that need is above what may be used), at most 1 - certainty.
 pub fn smallest_fit(
     needs: &[MemoryNeed],
     certainty: Fraction,
     gpus: u32,
     candidates: impl IntoIterator<Item = Candidate>,
-) -> Option<Fit> {
+) -> Option<(Candidate, Bytes, f64)> {
     let (first, others) = needs.split_first()?;
     let usd_per_hour = |candidate: &Candidate| match &candidate.price {
         Some(price) => price.usd_per_hour.0,
@@ -77,11 +69,6 @@ pub fn smallest_fit(
                 .then(size(&a.capacity).cmp(&size(&b.capacity)))
                 .then(usd_per_hour(a).total_cmp(&usd_per_hour(b)))
                 .then(a.kind.cmp(&b.kind))
-        })
-        .map(|(candidate, memory, chance_over)| Fit {
-            kind: candidate.kind,
-            memory,
-            chance_over,
         })
 }
 
@@ -123,7 +110,8 @@ mod tests {
             machine("ml.m5.4xlarge", 16, 64, 0, Some(0.9)),
         ];
         let peak = Predictive::log_student_t(gibibytes * Bytes(Bytes::GIB).as_f64(), 0.02, 1e9);
-        smallest_fit(&[need(peak, 1.0)], Fraction(0.95), gpus, list).map(|fit| fit.kind.to_string())
+        smallest_fit(&[need(peak, 1.0)], Fraction(0.95), gpus, list)
+            .map(|(fit, ..)| fit.kind.to_string())
     }
 
     #[test]
@@ -152,7 +140,7 @@ mod tests {
             )
         };
         // ln(64 / 60) / 0.05 = 1.291 standard deviations.
-        let chance = fit(0.9).unwrap().chance_over;
+        let (.., chance) = fit(0.9).unwrap();
         assert!((chance - 0.0984).abs() < 1e-4, "{chance}");
         assert!(fit(1.0 - chance).is_some());
         assert_eq!(fit(0.95), None);
@@ -184,8 +172,8 @@ mod tests {
             ..need(about(gibibytes), 1.0)
         };
         let fit = |needs: &[MemoryNeed]| {
-            let fit = smallest_fit(needs, Fraction(0.95), 1, list.clone())?;
-            Some((fit.kind.to_string(), fit.memory.0 / Bytes::GIB))
+            let (fit, memory, _) = smallest_fit(needs, Fraction(0.95), 1, list.clone())?;
+            Some((fit.kind.to_string(), memory.0 / Bytes::GIB))
         };
         let fits = |name: &str, memory| Some((name.to_owned(), memory));
         assert_eq!(fit(&[gpu(30.0)]), fits("ml.p4d.24xlarge", 40));

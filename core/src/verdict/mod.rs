@@ -13,7 +13,7 @@ mod why;
 pub mod words;
 
 pub use against::{Against, ExistingBreach};
-pub use fitting::{Candidate, Fit, MemoryNeed, smallest_fit};
+pub use fitting::{Candidate, MemoryNeed, smallest_fit};
 pub use reason::reason;
 use recommendation::chance_below;
 pub use recommendation::{

@@ -48,8 +48,7 @@ pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
         errors: Errors::of(last_line.as_deref(), canary.log_tail),
     };
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
-    let found = rows.find_map(|row| row(&failure));
-    let (way_out, cure) = found.unzip();
+    let (way_out, cure) = rows.find_map(|row| row(&failure)).unzip();
     Measurement {
         way_out,
         cure: cure.flatten(),

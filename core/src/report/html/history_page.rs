@@ -145,8 +145,7 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
         ),
     };
     let lines = all.into_iter().chain(more).chain([made]);
-    let lines = lines.map(Prose::sentence);
-    lines.map(DocumentLine::more).collect()
+    lines.map(Prose::sentence).map(DocumentLine::more).collect()
 }
 
 /// A row for each job; `None` without one.
