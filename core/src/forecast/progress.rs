@@ -58,7 +58,7 @@ impl<'a> ByProgress<'a> {
     pub(super) fn of(runs: &Runs<'a>) -> Option<Self> {
         let does_all = |run: &&Measurement| run.work_share() == 1.0;
         let ended = runs.entered().iter().copied().filter(does_all);
-        let ended = Ended::of(ended.filter_map(Steps::of).collect())?;
+        let ended = EndedCanaries::of(ended.filter_map(Steps::of).collect())?;
         let full = runs.timed_out();
         let full = full.filter(|(run, _)| run.data_share() == 1.0 && does_all(run));
         let read = full.filter_map(|(run, limit)| Self::read(run, limit, &ended));
@@ -73,7 +73,7 @@ impl<'a> ByProgress<'a> {
         )
     }
 
-    fn read(run: &'a Measurement, limit: f64, ended: &Ended) -> Option<Self> {
+    fn read(run: &'a Measurement, limit: f64, ended: &EndedCanaries) -> Option<Self> {
         let steps = Steps::of(run).filter(|steps| steps.progress.spoilt().is_none())?;
         let total = ended.total(&steps)?;
         let (first, last) = (steps.points[0], steps.last());
@@ -120,12 +120,12 @@ impl Forecast {
 }
 
 /// The smallest and the largest canary that ran to their end.
-struct Ended<'a> {
+struct EndedCanaries<'a> {
     small: Steps<'a>,
     large: Steps<'a>,
 }
 
-impl<'a> Ended<'a> {
+impl<'a> EndedCanaries<'a> {
     /// `None` of one size, and where one of them stopped early or counts in another way.
     fn of(mut all: Vec<Steps<'a>>) -> Option<Self> {
         all.sort_by(|a, b| a.share.total_cmp(&b.share));

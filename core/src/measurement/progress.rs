@@ -252,18 +252,18 @@ impl Loop {
     }
 
     /// What is to be added to the number of what was just done.
-    fn from_0(&self) -> f64 {
+    fn first_step(&self) -> f64 {
         f64::from(u8::from(!self.first.is_bar && self.first.done == 0.0))
     }
 
     /// What is to be added to a count, so that it is what was done.
     fn offset(&self) -> f64 {
-        self.from_0() - f64::from(u8::from(self.first.is_bare))
+        self.first_step() - f64::from(u8::from(self.first.is_bare))
     }
 
     /// What one pass has to do, or did where that is not printed.
     fn of_pass(&self) -> f64 {
-        let said = self.last.done + self.from_0();
+        let said = self.last.done + self.first_step();
         self.last.total.map_or(said, |total| total.max(said))
     }
 

@@ -348,7 +348,8 @@ impl CanaryUnderWay<'_> {
             let mut reader = OutputReader::new(&sought);
             let hear = |time: Option<i64>, line: &str| {
                 let since = time.zip(start).map_or(0, |(time, start)| time - start);
-                let at = Seconds(since.max(0) as f64 / 1000.0);
+                let since = Duration::from_millis(u64::try_from(since).unwrap_or(0));
+                let at = Seconds(since.as_secs_f64());
                 reader.read(at, line.as_bytes());
                 reader.read(at, b"\n");
             };

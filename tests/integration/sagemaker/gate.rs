@@ -56,7 +56,8 @@ fn a_canary_takes_few_requests() {
     let (three, nine) = (requests(1), requests(3));
     let each = (nine - three) / 6;
     println!("{three} requests for 3 canaries, {nine} for 9: {each} each");
-    assert!(each <= 16, "{each}");
+    // One of them reads the log for the job's progress.
+    assert!(each <= 17, "{each}");
 }
 
 /// Gates of different changes at once, where the account creates one job a second.

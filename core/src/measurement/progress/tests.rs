@@ -88,7 +88,11 @@ fn real_output_of_libraries_is_read() {
         let lines = lines.collect::<Vec<_>>();
         format!(
             "{name}\n    {}",
-            made_of(&lines, None, lines.len() as f64 / 10.0)
+            made_of(
+                &lines,
+                None,
+                crate::units::count_as_float(lines.len()) / 10.0
+            )
         )
     });
     insta::assert_snapshot!(made.join("\n"));
