@@ -1,7 +1,7 @@
 //! How far a job says that it is: the loops that it prints, told apart, and of them the series that stands for its work.
 //!
 //! A loop may begin again in each pass of an outer one: epochs times steps are one share where the number of epochs is printed. What
-//! is kept is bounded: [`LOOPS`] loops of [`POINTS`] points.
+//! is kept is bounded: 16 loops of 200 points.
 
 mod formats;
 
