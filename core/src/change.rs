@@ -171,6 +171,11 @@ mod tests {
             ("[none]", moved, &[below[0], below[1], data]),
             ("[none]", None, &[data]),
             ("[train.py, \"!data/**\"]", None, &["train.py"]),
+            (
+                "[train.py, \"!data/**\"]",
+                Some(("[train.py]", place("canary-gate.yml", ""))),
+                &["train.py", data],
+            ),
         ] {
             let paths = ["train.py", "docs/notes.md", below[0], below[1], data];
             assert_eq!(concerned(head, base, &paths), concerning, "{head}");

@@ -32,36 +32,29 @@ impl WithoutHelp {
 }
 
 impl OutsideError {
-    /// What went wrong and where. What to do about it comes next; an error that does not say it is none.
+    /// What went wrong and where; [`WithoutHelp::help`] completes it.
     pub fn of(what: impl Into<String>) -> WithoutHelp {
-        WithoutHelp(Self::new(what, ""))
-    }
-
-    /// The same of what may be gone tomorrow.
-    pub fn passing(what: impl Into<String>) -> WithoutHelp {
-        WithoutHelp(Self::transient(what, ""))
-    }
-
-    pub fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
+        WithoutHelp(Self {
             what: what.into(),
-            help: help.into(),
+            help: String::new(),
             is_transient: false,
             source: None,
-        }
+        })
     }
 
-    pub fn transient(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
+    /// The same, for what may succeed if it is tried again.
+    pub fn transient(what: impl Into<String>) -> WithoutHelp {
+        let WithoutHelp(error) = Self::of(what);
+        WithoutHelp(Self {
             is_transient: true,
-            ..Self::new(what, help)
-        }
+            ..error
+        })
     }
 
     pub fn io(what: impl Into<String>, help: impl Into<String>, source: io::Error) -> Self {
         Self {
             source: Some(Arc::new(source)),
-            ..Self::new(what, help)
+            ..Self::of(what).help(help)
         }
     }
 }

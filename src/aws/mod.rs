@@ -68,7 +68,7 @@ impl Aws {
             .find(|(name, value)| name.starts_with("AWS_ENDPOINT_URL") && value.is_empty())
         {
             let what = format!("{name} is set but empty");
-            return Err(OutsideError::new(what, "unset it, or name an endpoint"));
+            return Err(OutsideError::of(what).help("unset it, or name an endpoint"));
         }
         let region_of_calls = Region::new(region.to_owned());
         let loader = || loader(region_of_calls.clone(), pace);

@@ -73,7 +73,7 @@ impl RoleCredentials {
                         .and_then(|given| credentials(given).ok())
                         .ok_or_else(|| {
                             let role = shown(&self.role.arn);
-                            OutsideError::passing(format!("AWS gave no credentials for {role}"))
+                            OutsideError::transient(format!("AWS gave no credentials for {role}"))
                                 .help("start the check again")
                         });
                 }
@@ -99,7 +99,7 @@ impl RoleCredentials {
             }
             Some("InvalidIdentityToken") => OutsideError::of(said)
                 .help("add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account"),
-            Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::passing(said)
+            Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::transient(said)
                 .help("correct the runner's clock, and start the check again; it reuses the canaries that completed"),
             _ => error.to_error(&format!("assume {role}")),
         }

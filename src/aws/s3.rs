@@ -107,7 +107,7 @@ impl Request<'_> {
             FailureKind::Expired | FailureKind::Rejected | FailureKind::Clock
         );
         let failed = |why: &str, help: &str| {
-            OutsideError::new(format!("{field}: could not {doing}: {why}"), help)
+            OutsideError::of(format!("{field}: could not {doing}: {why}")).help(help)
         };
         match (code, status) {
             (

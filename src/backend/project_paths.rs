@@ -137,7 +137,7 @@ impl Unresolved {
                     ),
                 };
                 let path = path.display();
-                OutsideError::new(format!("{said} leads {leads} {path}{why}"), way_out)
+                OutsideError::of(format!("{said} leads {leads} {path}{why}")).help(way_out)
             }
         }
     }

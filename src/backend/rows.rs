@@ -40,13 +40,11 @@ pub(super) async fn blocks<S: RangeSource<Error = OutsideError>>(
     open: impl Fn(usize, &DataObject) -> Result<OpenFile<S>, OutsideError>,
 ) -> Result<RowBlocks, OutsideError> {
     if objects.len() > MOST_FILES {
-        return Err(OutsideError::new(
-            format!(
-                "{field}.sample: the channel has {} objects; rows are drawn of {MOST_FILES} at most",
-                objects.len()
-            ),
-            "write `sample: true`: canaries draw whole objects then",
-        ));
+        return Err(OutsideError::of(format!(
+            "{field}.sample: the channel has {} objects; rows are drawn of {MOST_FILES} at most",
+            objects.len()
+        ))
+        .help("write `sample: true`: canaries draw whole objects then"));
     }
     let of_data = || {
         let all = objects.iter().enumerate();
@@ -105,10 +103,10 @@ pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
         all.left += copied.left;
     }
     match all.bytes.0 {
-        0 => Err(OutsideError::new(
-            format!("{field}.sample: this canary's draw holds not one row"),
-            "ask for larger `canary.fractions`: the channel has few rows",
-        )),
+        0 => Err(OutsideError::of(format!(
+            "{field}.sample: this canary's draw holds not one row"
+        ))
+        .help("ask for larger `canary.fractions`: the channel has few rows")),
         _ => Ok(all),
     }
 }
@@ -125,10 +123,10 @@ pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> OutsideError 
 
 /// Why rows of an object cannot be drawn.
 pub(super) fn refused(field: &str, key: &str, problem: &RowsProblem) -> OutsideError {
-    OutsideError::new(
-        format!("{field}.sample: rows of `{key}` cannot be drawn: {problem}"),
-        problem.help(),
-    )
+    OutsideError::of(format!(
+        "{field}.sample: rows of `{key}` cannot be drawn: {problem}"
+    ))
+    .help(problem.help())
 }
 
 fn explained(field: &str, key: &str, error: CopyError<OutsideError>) -> OutsideError {

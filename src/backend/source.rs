@@ -65,13 +65,10 @@ impl SourceFile {
     }
 
     fn changed(&self) -> OutsideError {
-        OutsideError::new(
-            format!(
+        OutsideError::of(format!(
                 "the source file {} has changed since this run read it, so no canary gets it",
                 self.path.display()
-            ),
-            "keep the checkout as it is while canaries run, also from training code; if it is this run's own log, as of `| tee FILE`, write that elsewhere or let git ignore it; then run the gate again",
-        )
+            )).help("keep the checkout as it is while canaries run, also from training code; if it is this run's own log, as of `| tee FILE`, write that elsewhere or let git ignore it; then run the gate again")
     }
 }
 
@@ -96,10 +93,10 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
         Some(written) => place(&field, written)?,
     };
     if !folder.is_dir() {
-        return Err(OutsideError::new(
-            format!("{field}: {} is not a folder", folder.display()),
-            "name the folder that holds the script",
-        ));
+        return Err(
+            OutsideError::of(format!("{field}: {} is not a folder", folder.display()))
+                .help("name the folder that holds the script"),
+        );
     }
     // Where each lies in the checkout, and its name in the source.
     let mut roots = vec![(folder.clone(), PathBuf::new())];
@@ -108,12 +105,10 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
         let real = place(&beside, written)?;
         let name = PathBuf::from(Path::new(written).file_name().unwrap_or_default());
         if folder.join(&name).symlink_metadata().is_ok() {
-            return Err(OutsideError::new(
-                format!(
-                    "{beside}: `{written}` would lie beside the source under a name that is taken"
-                ),
-                "rename it, or remove it where the source holds it already",
-            ));
+            return Err(OutsideError::of(format!(
+                "{beside}: `{written}` would lie beside the source under a name that is taken"
+            ))
+            .help("rename it, or remove it where the source holds it already"));
         }
         roots.push((real, name));
     }
@@ -182,14 +177,11 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideErr
     let has_files = |name: &PathBuf| files.iter().any(|file| file.name.starts_with(name));
     if let Some((empty, name)) = roots.iter().find(|(_, name)| !has_files(name)) {
         let is_source = name.as_os_str().is_empty();
-        return Err(OutsideError::new(
-            format!(
+        return Err(OutsideError::of(format!(
                 "{}: {} holds no source files that count for the job",
                 if is_source { &field } else { &beside },
                 empty.display()
-            ),
-            "track its files with git, or name another folder; files that git ignores, that `paths` leaves out, and data of channels are not copied",
-        ));
+            )).help("track its files with git, or name another folder; files that git ignores, that `paths` leaves out, and data of channels are not copied"));
     }
     Ok(Source { folder, files })
 }

@@ -127,9 +127,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Out
         let mut members = offer.members.iter();
         let kind = members.find(|member| member.price.is_none());
         let written = project.as_written(job).canary.max_seconds;
-        return Err(OutsideError::transient(
-            format!("no price is known for {unpriced}, so no canary is launched"),
-            format!(
+        return Err(OutsideError::transient(format!("no price is known for {unpriced}, so no canary is launched")).help(format!(
                 "write one: `prices: {{{}: 1.20 USD/h}}`, or read those that AWS publishes: `canary-gate prices update`; or {}",
                 kind.map_or("ml.m5.xlarge", |kind| kind.instance_type.name()),
                 match (job.canary.max_seconds, written) {
@@ -140,8 +138,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Out
                     (None, None) =>
                         "limit the machine time of canaries: `canary: {max_seconds: 30m}`",
                 }
-            ),
-        ));
+            )));
     }
     for alternative in &mut plan.all[1..] {
         let offer = &alternative.offer;
@@ -201,8 +198,8 @@ fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
 fn without_token(arn: &str, error: &ForgeError) -> OutsideError {
     let what = format!("no credentials of {arn}: {error}");
     match error.kind == ForgeErrorKind::Passing {
-        true => OutsideError::transient(what, error.help()),
-        false => OutsideError::new(what, error.help()),
+        true => OutsideError::transient(what).help(error.help()),
+        false => OutsideError::of(what).help(error.help()),
     }
 }
 

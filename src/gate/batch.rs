@@ -268,8 +268,7 @@ impl Batch<'_> {
             Ok(CanaryState::Measured(result)) => *result,
             Ok(_) if runner.part == RunPart::Collect => {
                 let what = format!("canary {} is not there to be read any more", run.label());
-                let error = OutsideError::transient(
-                    what,
+                let error = OutsideError::transient(what).help(
                     "collect again: what is gone is named as missing then, with how to start it",
                 );
                 return self.lose(error.into());

@@ -163,7 +163,7 @@ impl Bucket {
                 }
             }
         }
-        Err(OutsideError::passing(format!(
+        Err(OutsideError::transient(format!(
             "{FIELD}: could not write {}: S3 reported {CONFLICTS} times that another write is in progress there",
             self.place(path)
         ))

@@ -18,8 +18,8 @@ pub fn hold_recorded(job: &Job, checks: &[CheckRecord], report: &mut JobReport) 
     }
 }
 
-/// Compares this check, which is complete, with the earlier ones; `this` has what the report does not say of it. Returns whether this check is the new
-/// baseline: that is so where it is the first on the job's instance.
+/// Compares this check, which is complete, with the earlier ones; `this` has what the report does not say of it. Returns whether
+/// this check is the new baseline: that is so where it is the first on the job's instance.
 pub fn hold_against_earlier(
     job: &Job,
     earlier: &[CheckRecord],

@@ -10,7 +10,7 @@ use crate::spec::{Channel, ChannelSample, DrawRule, Job};
 /// Why the objects of a channel cannot be drawn as the spec says: the key, and what is wrong with it.
 fn refused(job: &Job, channel: &str, why: &str, help: &str) -> OutsideError {
     let field = format!("jobs.{}.training.channels.{channel}", job.name);
-    OutsideError::new(format!("{field}.{why}"), help)
+    OutsideError::of(format!("{field}.{why}")).help(help)
 }
 
 impl Dataset {

@@ -99,10 +99,10 @@ impl CodeSelection {
         is_own && !is_left_out
     }
 
-    /// Whether it lies in the job's data, and no `!` leaves it out.
+    /// Whether it lies in the job's data; as of code, `!` leaves it out only where every spec does.
     fn is_data(&self, path: &Path) -> bool {
         self.data.iter().any(|data| path.starts_with(data))
-            && (self.globs.iter()).all(|globs| globs.decide(path) != Some(false))
+            && (self.globs.iter()).any(|globs| globs.decide(path) != Some(false))
     }
 
     /// Whether something may count that lies in the link or submodule `path`.
@@ -129,6 +129,11 @@ impl CodeTree {
                 End::Within(real) => *folder = real,
                 End::Outside => {}
                 End::Unknown(link) => return Err(CodeProblem::UnknownLink(link)),
+            }
+        }
+        for written in code.selection.data.clone() {
+            if let End::Within(real) = tree.follow(&written, &mut Vec::new()) {
+                code.selection.data.push(real);
             }
         }
         // Another target of theirs is another source.

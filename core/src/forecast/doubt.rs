@@ -15,7 +15,7 @@ pub enum Doubt {
     OtherWork { taken: Percent },
     /// The progress of a canary of all data says another time than the laws of the smaller canaries, which may pass the limit.
     #[error(
-        "is one by the full run's progress and another by the smaller canaries; try a longer `canary.max_runtime`"
+        "differs between the progress of the canary of all data and the smaller canaries; a longer `canary.max_runtime` lets it get farther"
     )]
     ApartFromProgress,
     /// Its source looks so seldom that each canary may have had far more.

@@ -23,7 +23,7 @@ const GPU_MEMORY_STEP: Bytes = Bytes(32 * Bytes::MIB);
 /// Readings of one GPU's memory differ by the rounding of its percentage at most.
 const SAME_GPU: f64 = 0.01;
 
-/// Of ln y: what a full run was seen to use in its first tenth is all but a tenth in 95 of 100 (`benches/progress`).
+/// The scale of ln y: in 95 of 100 runs the peak of the first tenth is within a tenth of the whole run's peak (`benches/progress`).
 const SEEN_OF_ALL: f64 = 0.0473;
 
 /// The forecast of a peak of memory.

@@ -119,7 +119,7 @@ pub struct Forecast {
     pub cost_at_least: Option<f64>,
     /// Where other work took much of the time of the canaries.
     pub busy: Option<BusyMachine>,
-    /// The time by the laws of the smaller canaries, where the forecast is by the progress of one of all data.
+    /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
     /// The largest share of the data that a completed run held.
     pub largest_share: Option<f64>,

@@ -117,7 +117,9 @@ impl<'a> OutputReader<'a> {
             }
         }
         let pattern = self.sought.progress.as_ref();
-        self.printed.1.hear(self.at, &printed, pattern);
+        let is_of_tag = pattern.is_some_and(|it| it.captured(&printed).is_none());
+        let heard = if is_of_tag { &line } else { &printed };
+        self.printed.1.hear(self.at, heard, pattern);
         drop(printed);
         drop(line);
         self.line.clear();
@@ -160,7 +162,7 @@ impl PrintedFigures {
         figures.progress = progress.max_by_key(|one| (is_of_use(one), one.points.len()));
         if let (Some(pattern), None) = (&sought.progress, &figures.progress) {
             notes.push(format!(
-                "`{pattern}` captured no counts that rise from the output"
+                "`{pattern}` captured no two counts that rise: its first group must capture what is done, as a plain number"
             ));
         }
         for (index, metric) in sought.metrics().enumerate() {

@@ -1,7 +1,8 @@
-//! How far a job says that it is: the loops that it prints, told apart, and of them the series that stands for its work.
+//! How far a job says that it is.
 //!
-//! A loop may begin again in each pass of an outer one: epochs times steps are one share where the number of epochs is printed. What
-//! is kept is bounded: 16 loops of 200 points.
+//! Its lines are sorted by the loop that they count, such as `Epoch 2/3` or a bar of tqdm. The loop that stands for the whole work
+//! becomes a [`JobProgress`]. Where it runs once for each count of an outer loop, the total is the product: 3 epochs of 40 steps are
+//! 120. Of each stream 16 loops are kept, and of each loop some 200 points.
 
 mod formats;
 
@@ -16,13 +17,13 @@ use crate::units::Seconds;
 
 /// The most points of a series.
 const POINTS: usize = 200;
-/// The most loops that are told apart; of more the shortest are forgotten.
+/// The most loops of a stream that are kept; where a further one begins, the shortest so far is forgotten.
 const LOOPS: usize = 16;
 /// Lines that come within this time came at once.
 const MOMENT: f64 = 0.01;
-/// Loops that last for this part of the longest one's time may stand for the work, and those inside of such a one.
+/// A loop may stand for the work if it lasts for this part of the longest one's time, or runs inside such a loop.
 const LONG: f64 = 0.7;
-/// A loop before it that lasts for this part may be all that a run shows which is ended early.
+/// A loop that comes before the work counts as another one if it lasts for this part of the longest one's time.
 const FIRST: f64 = 0.1;
 /// What comes in this part of the run's time came all at once.
 const AT_ONCE: f64 = 0.02;

@@ -7,7 +7,6 @@ use super::text::Prose;
 use super::words::{self, Quantity};
 use super::{JobReport, Report, causes};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
-use crate::exit;
 use crate::forecast::Estimate;
 use crate::metric::Metric;
 use crate::units::Usd;
@@ -35,11 +34,11 @@ fn is_less(drift: &Drift) -> bool {
     of_cost_or_time(&drift.change).is_some_and(|(_, change, _)| change.point < 0.0)
 }
 
-/// What follows the job's name: `drifted: a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`.
+/// What follows the job's name: `drifted (the check fails): a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`.
 pub(super) fn headline(report: &Report, job: &JobReport, drift: &Drift) -> String {
     let finding = finding(job, drift);
     let state = match drift.drifted {
-        true if report.exit_code == exit::DRIFT => "drifted (the check fails)",
+        true if report.exit_code != 0 => "drifted (the check fails)",
         true => "drifted",
         false if may_have_drifted(drift) => "has no drift yet",
         false => "has no drift",

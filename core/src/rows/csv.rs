@@ -41,7 +41,7 @@ pub(super) enum RecordState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordEnd {
     /// Where the next record begins, and how many fields this one has.
-    Ends(usize, usize),
+    Ends { next: usize, fields: usize },
     /// It goes on beyond these bytes.
     GoesOn,
     /// A quote stands where none can.
@@ -97,7 +97,7 @@ impl Dialect {
         };
         // The end of the first record, and its fields.
         let first = |dialect: Self, bytes: &[u8]| match dialect.record(bytes, START, is_end) {
-            RecordEnd::Ends(next, fields) => Some((next, fields)),
+            RecordEnd::Ends { next, fields } => Some((next, fields)),
             RecordEnd::GoesOn | RecordEnd::Malformed => None,
         };
         let by_header = |quotes| {
@@ -183,7 +183,10 @@ impl Dialect {
     pub(super) fn record(&self, bytes: &[u8], state: RecordState, is_end: bool) -> RecordEnd {
         if self.delimiter.is_none() && !self.has_quotes() {
             return match bytes.iter().position(|byte| *byte == b'\n') {
-                Some(end) => RecordEnd::Ends(end + 1, 1),
+                Some(end) => RecordEnd::Ends {
+                    next: end + 1,
+                    fields: 1,
+                },
                 None => Self::at_end(bytes, RecordState::Plain, 1, is_end),
             };
         }
@@ -194,7 +197,12 @@ impl Dialect {
                 RecordState::Quoted if byte == b'"' => RecordState::AfterQuote,
                 RecordState::Quoted => RecordState::Quoted,
                 RecordState::AfterQuote if byte == b'"' => RecordState::Quoted,
-                _ if byte == b'\n' => return RecordEnd::Ends(index + 1, fields),
+                _ if byte == b'\n' => {
+                    return RecordEnd::Ends {
+                        next: index + 1,
+                        fields,
+                    };
+                }
                 _ if Some(byte) == self.delimiter => {
                     fields += 1;
                     RecordState::FieldStart
@@ -215,7 +223,10 @@ impl Dialect {
 
     fn at_end(bytes: &[u8], state: RecordState, fields: usize, is_end: bool) -> RecordEnd {
         match is_end && !bytes.is_empty() && state != RecordState::Quoted {
-            true => RecordEnd::Ends(bytes.len(), fields),
+            true => RecordEnd::Ends {
+                next: bytes.len(),
+                fields,
+            },
             false => RecordEnd::GoesOn,
         }
     }
@@ -231,7 +242,7 @@ impl Dialect {
     ) -> Result<Range<usize>, Unread> {
         let start = match before.map(|state| self.record(bytes, state, is_end)) {
             None => 0,
-            Some(RecordEnd::Ends(next, _)) => next,
+            Some(RecordEnd::Ends { next, .. }) => next,
             Some(RecordEnd::GoesOn) if bytes.len() >= border => return Ok(0..0),
             Some(RecordEnd::GoesOn) => return Err(Unread::GoesOn { whole: 0 }),
             Some(RecordEnd::Malformed) => return Err(Unread::Wrong),
@@ -239,9 +250,11 @@ impl Dialect {
         let (mut at, mut whole) = (start, 0);
         while at < border && !(is_end && at == bytes.len()) {
             let row = match self.record(&bytes[at..], START, is_end) {
-                RecordEnd::Ends(next, fields) if self.is_row(fields, &bytes[at..at + next]) => next,
+                RecordEnd::Ends { next, fields } if self.is_row(fields, &bytes[at..at + next]) => {
+                    next
+                }
                 RecordEnd::GoesOn => return Err(Unread::GoesOn { whole }),
-                RecordEnd::Ends(..) | RecordEnd::Malformed => return Err(Unread::Wrong),
+                RecordEnd::Ends { .. } | RecordEnd::Malformed => return Err(Unread::Wrong),
             };
             at += row;
             whole += 1;

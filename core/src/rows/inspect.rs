@@ -95,7 +95,8 @@ fn layout(
     }
     let known = dialect.at_known_place();
     let (mut at, mut count) = (0, 0);
-    while let RecordEnd::Ends(next, _) = known.record(&rows[at..], RecordState::FieldStart, is_end)
+    while let RecordEnd::Ends { next, .. } =
+        known.record(&rows[at..], RecordState::FieldStart, is_end)
     {
         at += next;
         count += 1;

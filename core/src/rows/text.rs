@@ -93,7 +93,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
         while at < bytes.len() && (at as u64) < end {
             let rest = &bytes[at..];
             let length = match dialect.record(rest, RecordState::FieldStart, true) {
-                RecordEnd::Ends(next, _) => next,
+                RecordEnd::Ends { next, .. } => next,
                 // A quote that does not close: readers take the rest for a field.
                 RecordEnd::GoesOn | RecordEnd::Malformed => rest.len(),
             };

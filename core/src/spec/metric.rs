@@ -24,8 +24,9 @@ pub enum PatternError {
     Syntax(String),
     #[error("the pattern is too large: compiled it would take more than {} KiB", COMPILED_BYTES / 1024)]
     TooLarge,
-    #[error("the pattern has {0} capture groups, where {1} needed")]
-    Groups(usize, &'static str),
+    /// So many, and the most that may be.
+    #[error("the pattern has {0} capture groups, where {needed} needed", needed = if *.1 == 1 { "1 is" } else { "1 or 2 are" })]
+    Groups(usize, usize),
     #[error("the pattern matches the empty text, and so every line")]
     Empty,
 }
@@ -35,24 +36,19 @@ impl PrintedMetric {
     pub const PROGRESS: &str = "training.progress";
 
     pub fn new(name: &str, pattern: &str) -> Result<Self, PatternError> {
-        Self::with_groups(name, pattern, 1, "1 is")
+        Self::with_groups(name, pattern, 1)
     }
 
     /// That of `training.progress`: what is done and, in a second group, all that there is to do.
     pub fn progress(pattern: &str) -> Result<Self, PatternError> {
-        let metric = Self::with_groups(Self::PROGRESS, pattern, 2, "1 or 2 are")?;
+        let metric = Self::with_groups(Self::PROGRESS, pattern, 2)?;
         match metric.pattern.is_match("") {
             true => Err(PatternError::Empty),
             false => Ok(metric),
         }
     }
 
-    fn with_groups(
-        name: &str,
-        pattern: &str,
-        most: usize,
-        needed: &'static str,
-    ) -> Result<Self, PatternError> {
+    fn with_groups(name: &str, pattern: &str, most: usize) -> Result<Self, PatternError> {
         let pattern = RegexBuilder::new(pattern)
             .size_limit(COMPILED_BYTES)
             .dfa_size_limit(COMPILED_BYTES)
@@ -67,7 +63,7 @@ impl PrintedMetric {
                 name: name.to_owned(),
                 pattern,
             }),
-            groups => Err(PatternError::Groups(groups, needed)),
+            groups => Err(PatternError::Groups(groups, most)),
         }
     }
 
@@ -142,8 +138,8 @@ mod tests {
                     "{SYNTAX}look-around, including look-ahead and look-behind, is not supported"
                 ),
             ),
-            ("step [0-9]+", PatternError::Groups(0, "1 is").to_string()),
-            ("((a)b)", PatternError::Groups(2, "1 is").to_string()),
+            ("step [0-9]+", PatternError::Groups(0, 1).to_string()),
+            ("((a)b)", PatternError::Groups(2, 1).to_string()),
             ("((?:a{999}){999})", PatternError::TooLarge.to_string()),
         ] {
             let refusal = PrintedMetric::new("step", pattern).unwrap_err();

@@ -38,7 +38,7 @@ impl Cache {
 
     fn find(paths: &ProjectPaths, job: &Job, below: &str) -> Result<Self, OutsideError> {
         let field = format!("jobs.{}.training.caches: `~/{below}`", job.name);
-        let refused = |why: &str, help: &str| OutsideError::new(format!("{field} {why}"), help);
+        let refused = |why: &str, help: &str| OutsideError::of(format!("{field} {why}")).help(help);
         let home = paths.home.as_ref().ok_or_else(|| {
             let why = "cannot be found, since HOME is not set";
             refused(why, "set HOME, or remove `caches`")

@@ -96,13 +96,10 @@ impl LinkedFile {
     pub(super) fn check(&self) -> Result<(), OutsideError> {
         match self.path.metadata() {
             Ok(file) if state(&file) == self.state => Ok(()),
-            _ => Err(OutsideError::new(
-                format!(
+            _ => Err(OutsideError::of(format!(
                     "the data file {} was changed while a canary used it",
                     self.path.display()
-                ),
-                "let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file",
-            )),
+                )).help("let the training code write to SM_MODEL_DIR or SM_OUTPUT_DATA_DIR, never to its channels; then restore the file")),
         }
     }
 }
@@ -235,7 +232,7 @@ impl LocalChannel<'_> {
                     path.display()
                 );
                 let help = "keep the data unchanged while canaries run, and run the gate again";
-                return Err(OutsideError::new(what, help));
+                return Err(OutsideError::of(what).help(help));
             }
             if object.bytes.0 <= COPIED_UP_TO {
                 fs::copy(&path, &target).map_err(|error| cannot_write(&target, error))?;

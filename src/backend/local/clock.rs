@@ -40,12 +40,9 @@ impl GateClock {
     pub(super) fn check(self, report: &ProbeReport) -> Result<(), OutsideError> {
         let ended = self.ended.join().unwrap_or_else(|_| Instant::now());
         if let Some(value) = report.impossible_value() {
-            return Err(OutsideError::new(
-                format!(
+            return Err(OutsideError::of(format!(
                     "the probe's report holds an impossible value: {value}; the figures of this canary are not believed"
-                ),
-                "this is a bug in canary-gate; please report it",
-            ));
+                )).help("this is a bug in canary-gate; please report it"));
         }
         let stalled = (cpu_pressure().zip(self.pressure))
             .map_or(Duration::ZERO, |(now, before)| now.saturating_sub(before));
@@ -83,14 +80,11 @@ fn check(report: &ProbeReport, waited: Duration, stalled: Duration) -> Result<()
     if (earliest..=latest).contains(&report.wall_seconds.0) {
         return Ok(());
     }
-    Err(OutsideError::new(
-        format!(
+    Err(OutsideError::of(format!(
             "the probe says that the canary took {}, the gate's own clock {}; the figures of this canary are not believed",
             in_seconds(report.wall_seconds.0),
             in_seconds(waited.as_secs_f64())
-        ),
-        "check that the training code sends no signals to its parent process, and that the gate was not halted meanwhile",
-    ))
+        )).help("check that the training code sends no signals to its parent process, and that the gate was not halted meanwhile"))
 }
 
 /// To the millisecond: `0.001s`.

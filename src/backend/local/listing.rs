@@ -28,10 +28,10 @@ impl<'a> LocalChannel<'a> {
     ) -> Result<Self, OutsideError> {
         let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
         if channel.mode == InputMode::Pipe {
-            return Err(OutsideError::new(
-                format!("{field}.mode: the local backend does not serve Pipe mode yet"),
-                "use `mode: File` or `mode: FastFile`",
-            ));
+            return Err(OutsideError::of(format!(
+                "{field}.mode: the local backend does not serve Pipe mode yet"
+            ))
+            .help("use `mode: File` or `mode: FastFile`"));
         }
         let help = PathHelp {
             what: "the data ",
@@ -71,10 +71,10 @@ impl<'a> LocalChannel<'a> {
         }
         if objects.is_empty() {
             let (field, uri) = (&self.field, &self.channel.uri);
-            return Err(OutsideError::new(
-                format!("{field}: the folder `{uri}` holds no files"),
-                "put the partition files of the data there; a canary draws whole files",
-            ));
+            return Err(
+                OutsideError::of(format!("{field}: the folder `{uri}` holds no files"))
+                    .help("put the partition files of the data there; a canary draws whole files"),
+            );
         }
         Ok(objects.into_iter().collect())
     }
@@ -95,10 +95,10 @@ impl<'a> LocalChannel<'a> {
             let entry = entry.map_err(failed)?;
             let Ok(name) = entry.file_name().into_string() else {
                 let (field, folder) = (&self.field, folder.display());
-                return Err(OutsideError::new(
-                    format!("{field}: a file name in {folder} is not UTF-8"),
-                    "rename it; S3 keys are UTF-8",
-                ));
+                return Err(OutsideError::of(format!(
+                    "{field}: a file name in {folder} is not UTF-8"
+                ))
+                .help("rename it; S3 keys are UTF-8"));
             };
             let path = entry.path();
             if self.paths.is_private(&path) {
@@ -143,12 +143,10 @@ impl<'a> LocalChannel<'a> {
         let stored = Bytes(metadata.blocks() * STORED_UNIT);
         if bytes >= LEAST_SPARSE && stored.0 <= bytes.0 / 1000 {
             let (field, path) = (&self.field, path.display());
-            return Err(OutsideError::new(
-                format!(
-                    "{field}: {path} is {bytes}, of which only {stored} are stored: the rest is a hole"
-                ),
-                "cut the file to what it holds, such as by `truncate`",
-            ));
+            return Err(OutsideError::of(format!(
+                "{field}: {path} is {bytes}, of which only {stored} are stored: the rest is a hole"
+            ))
+            .help("cut the file to what it holds, such as by `truncate`"));
         }
         Ok(DataObject { key, bytes })
     }
@@ -166,13 +164,13 @@ impl<'a> LocalChannel<'a> {
                 Closed::Private => "remove the link",
             };
             let what = format!("{named} {}", closed.link());
-            return Err(OutsideError::new(what, help));
+            return Err(OutsideError::of(what).help(help));
         }
         match trail.contains(&real) {
-            true => Err(OutsideError::new(
-                format!("{named} a link to a folder that contains it"),
-                "remove the link",
-            )),
+            true => Err(
+                OutsideError::of(format!("{named} a link to a folder that contains it"))
+                    .help("remove the link"),
+            ),
             false => Ok(real),
         }
     }

@@ -232,13 +232,10 @@ impl<'a> Session<'a> for LocalJob<'a> {
         planned: Planned<'_>,
     ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
         // Listing and planning work where there is no probe.
-        probe::check_system().map_err(|_| OutsideError::new(
-            format!(
+        probe::check_system().map_err(|_| OutsideError::of(format!(
                 "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
                 std::env::consts::OS
-            ),
-            "run it on a Linux machine, in CI or in a Linux container that has what the training needs; `validate`, `plan`, `forecast`, `report`, `backend: replay` and `backend: sagemaker` work here",
-        ))?;
+            )).help("run it on a Linux machine, in CI or in a Linux container that has what the training needs; `validate`, `plan`, `forecast`, `report`, `backend: replay` and `backend: sagemaker` work here"))?;
         self.code = planned.code;
         Ok(self)
     }

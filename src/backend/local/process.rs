@@ -179,10 +179,10 @@ impl LocalBackend {
                 ));
             }
             (_, None) => {
-                return Err(OutsideError::new(
+                return Err(OutsideError::of(
                     "the probe did not keep its time limit; it and the training code were ended",
-                    "check whether the training code sends signals to its parent process",
-                ));
+                )
+                .help("check whether the training code sends signals to its parent process"));
             }
         };
         Ok(EndedHost {
@@ -235,17 +235,8 @@ fn without_report(host: &LaidOut<'_>, tail: &LogTail, status: ExitStatus) -> Out
     let sandbox = format!("{}/", host.sandbox.path("code").display());
     let said = said.trim_start_matches("× ").replace(&sandbox, "");
     match status.code() {
-        Some(NOT_EXECUTABLE | NOT_FOUND) => OutsideError::new(
-            format!("the command could not be run: {said}"),
-            "check the job's `training.command`; the command runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one",
-        ),
-        Some(_) => OutsideError::new(
-            format!("what the canary used could not be recorded: {said}"),
-            "check that the machine has memory and process numbers left",
-        ),
-        None => OutsideError::new(
-            format!("the probe was killed ({status}); what it had started was ended"),
-            "check whether the machine ran out of memory, and whether the training code kills other processes",
-        ),
+        Some(NOT_EXECUTABLE | NOT_FOUND) => OutsideError::of(format!("the command could not be run: {said}")).help("check the job's `training.command`; the command runs in a copy of the source without what git ignores, such as `.venv`: name a program there by an absolute path. It gets few of the gate's variables: `--pass-env NAME` adds one"),
+        Some(_) => OutsideError::of(format!("what the canary used could not be recorded: {said}")).help("check that the machine has memory and process numbers left"),
+        None => OutsideError::of(format!("the probe was killed ({status}); what it had started was ended")).help("check whether the machine ran out of memory, and whether the training code kills other processes"),
     }
 }

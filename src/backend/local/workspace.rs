@@ -86,7 +86,7 @@ fn refuse_links(state: &Path) -> Result<(), OutsideError> {
                 "{} is a link; nothing is written through links",
                 folder.display()
             );
-            Err(OutsideError::new(what, "remove the link"))
+            Err(OutsideError::of(what).help("remove the link"))
         }
     }
 }

@@ -141,7 +141,7 @@ impl<'a> ReplayJob<'a> {
                 "recording: `{}` holds no run of job `{}`",
                 backend.file, job.name
             );
-            return Err(OutsideError::new(what, help));
+            return Err(OutsideError::of(what).help(help));
         }
         let objects = self.objects_total().unwrap_or(ASSUMED_OBJECTS);
         let objects = objects.clamp(1, MOST_OBJECTS);
@@ -272,10 +272,7 @@ impl<'a> ReplayJob<'a> {
                 listed(others)
             )
         };
-        OutsideError::new(
-            format!("recording: `{}` has {what}", self.backend.file),
-            help,
-        )
+        OutsideError::of(format!("recording: `{}` has {what}", self.backend.file)).help(help)
     }
 }
 

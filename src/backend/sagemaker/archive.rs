@@ -16,9 +16,14 @@ use crate::units::Bytes;
 /// A source is code; what is larger is data that belongs on a channel. Uncompressed.
 pub(super) const LARGEST_SOURCE: Bytes = Bytes(Bytes::GIB);
 
-/// A file that canary-gate puts beside the source, the probe or a wrapper script: its name, which lies in no folder, whether it can
-/// be executed, and its bytes.
-pub(super) type OwnFile<'a> = (&'a str, bool, &'a [u8]);
+/// A file that canary-gate puts beside the source: the probe, a wrapper script.
+#[derive(Debug)]
+pub(super) struct OwnFile<'a> {
+    /// The name, which lies in no folder.
+    pub(super) name: &'a str,
+    pub(super) is_executable: bool,
+    pub(super) bytes: &'a [u8],
+}
 
 /// The name of a source file in an archive and in S3: its path from the source's folder, with `/` between folders.
 ///
@@ -46,13 +51,13 @@ pub(super) fn pack(
     for file in files {
         sorted.insert(name_of(file)?, Ok(file));
     }
-    for one @ (own_name, ..) in own {
-        let is_taken = |name: &&str| name.split('/').next() == Some(*own_name);
+    for one in own {
+        let is_taken = |name: &&str| name.split('/').next() == Some(one.name);
         if sorted.keys().any(is_taken) {
-            return Err(OutsideError::of(format!("{own_name:?} is in the source"))
+            return Err(OutsideError::of(format!("{:?} is in the source", one.name))
                 .help("rename the file: canary-gate has one of this name to add"));
         }
-        sorted.insert(*own_name, Err(one));
+        sorted.insert(one.name, Err(one));
     }
     // Neither a time nor a file name nor an operating system.
     let gzip = GzBuilder::new().mtime(0).operating_system(255);
@@ -76,9 +81,9 @@ pub(super) fn pack(
                 })?;
                 file.is_executable
             }
-            Err((_, is_executable, bytes)) => {
-                content.extend_from_slice(bytes);
-                *is_executable
+            Err(own) => {
+                content.extend_from_slice(own.bytes);
+                own.is_executable
             }
         };
         left = (left.checked_sub(content.len() as u64)).ok_or_else(too_large)?;

@@ -131,7 +131,7 @@ impl SagemakerBackend {
                 }
             }
             if !not_stopped.is_empty() {
-                return Err(OutsideError::passing(format!("could not stop {}", list(&not_stopped)))
+                return Err(OutsideError::transient(format!("could not stop {}", list(&not_stopped)))
                     .help("start the check again, which goes on with them, or stop them with `canary-gate sweep`; each ends at its time limit"));
             }
             if !self.tags.is_exclusive {
@@ -183,7 +183,7 @@ impl StoppedRest {
 }
 
 fn no_time() -> OutsideError {
-    OutsideError::passing("AWS did not answer in time, so training jobs of this run may be left")
+    OutsideError::transient("AWS did not answer in time, so training jobs of this run may be left")
         .help("list them with `canary-gate sweep --dry-run`; each ends at its time limit")
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::archive::{self, LARGEST_SOURCE};
+use super::archive::{self, LARGEST_SOURCE, OwnFile};
 use super::metrics::{probe, program};
 use super::placing::output;
 use super::ready::{PlacedCode, ProbeWay, wants_probe};
@@ -55,8 +55,13 @@ impl JobSession<'_> {
         let mut script = keys.entry_point.clone().unwrap_or_default();
         let mut own = Vec::new();
         if let (None, Some(program), Some(entry_point)) = (&started, &program, &keys.entry_point) {
-            own.push((probe::FILE, true, program.as_slice()));
-            own.push((probe::ENTRY_FILE, false, probe::ENTRY.as_bytes()));
+            let file = |name, is_executable, bytes| OwnFile {
+                name,
+                is_executable,
+                bytes,
+            };
+            own.push(file(probe::FILE, true, program.as_slice()));
+            own.push(file(probe::ENTRY_FILE, false, probe::ENTRY.as_bytes()));
             script = probe::ENTRY_FILE.to_owned();
             let mut names = files.iter().map(|file| &file.name);
             placed.probe = ProbeWay::Source {

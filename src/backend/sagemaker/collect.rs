@@ -8,6 +8,7 @@ use aws_smithy_types::DateTime;
 
 use super::description::{JobDescription, JobState, age};
 use super::job_hosts;
+use super::logs::MOST_PAGES;
 use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::ready::{CanaryUnderWay, Found, ProbeWay};
@@ -23,6 +24,8 @@ use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::units::Seconds;
 
+/// Of a log that is read for the job's progress alone: a megabyte each.
+const FIRST_PAGES: usize = 20;
 /// Looks for late points, and the time between two: three minutes in all.
 const LOOKS: u32 = 12;
 const BETWEEN_LOOKS: Duration = Duration::from_secs(15);
@@ -340,8 +343,11 @@ impl CanaryUnderWay<'_> {
             (None, [], Some(_)) => Some("the progress"),
             (None, [], None) => None,
         };
-        // Each host prints the same progress.
-        let hosts = if what.is_some() { hosts } else { &hosts[..1] };
+        // Where nothing is asked, the beginning of the first host's log is enough for its progress.
+        let (hosts, most_pages) = match what {
+            Some(_) => (hosts, MOST_PAGES),
+            None => (&hosts[..1], FIRST_PAGES),
+        };
         let start = description.started_at.map(|start| start.as_millisecond());
         let mut printed = Vec::new();
         for host in hosts {
@@ -353,7 +359,11 @@ impl CanaryUnderWay<'_> {
                 reader.read(at, line.as_bytes());
                 reader.read(at, b"\n");
             };
-            if let Err(error) = self.backend.each_log_line(name, host, hear).await {
+            if let Err(error) = self
+                .backend
+                .each_log_line(name, host, most_pages, hear)
+                .await
+            {
                 let note = what.map(|what| format!("{what} could not be read: {error}"));
                 return PrintedFigures {
                     notes: Vec::from_iter(note),

@@ -104,7 +104,7 @@ impl CanaryUnderWay<'_> {
             ready.unplace(&name, watcher.cancellation).await;
             return state;
         }
-        Err(OutsideError::passing(format!(
+        Err(OutsideError::transient(format!(
             "the training job names {}… are taken, but no such job is found",
             first.stem()
         ))

@@ -240,7 +240,7 @@ struct FoundObjects<'a> {
 
 impl FoundObjects<'_> {
     fn wrong(&self, what: &str, help: &str) -> OutsideError {
-        OutsideError::new(format!("{}: {what}", self.request.field), help)
+        OutsideError::of(format!("{}: {what}", self.request.field)).help(help)
     }
 
     /// Takes in what was listed next, and fails as soon as the prefix has caught what was hardly meant.

@@ -5,7 +5,7 @@ use crate::aws::call::{Call, CallError};
 
 pub(super) const GROUP: &str = "/aws/sagemaker/TrainingJobs";
 /// Pages of a host's log that are read from its beginning: at a megabyte each, enough for a long canary.
-const MOST_PAGES: usize = 200;
+pub(super) const MOST_PAGES: usize = 200;
 
 /// A full page, in bytes; each event counts for 26 more.
 const PAGE: usize = 1 << 20;
@@ -15,18 +15,20 @@ const STREAMS: Call<'_> = Call("logs:DescribeLogStreams");
 pub(super) const EVENTS: Call<'_> = Call("logs:GetLogEvents");
 
 impl SagemakerBackend {
-    /// Hands over every line of a host's log with its time in milliseconds since 1970, oldest first; holds one page at a time.
+    /// Hands over every line of a host's log with its time in milliseconds since 1970, oldest first, of so many pages; holds one at a
+    /// time.
     pub(super) async fn each_log_line(
         &self,
         job: &str,
         host: &str,
+        most_pages: usize,
         mut hear: impl FnMut(Option<i64>, &str),
     ) -> Result<(), CallError> {
         for stream in self.log_streams(job, host).await? {
             let events = self.aws().logs.get_log_events().log_group_name(GROUP);
             let events = events.log_stream_name(stream).start_from_head(true);
             let mut pages = events.into_paginator().send();
-            for _ in 0..MOST_PAGES {
+            for _ in 0..most_pages {
                 let Some(page) = pages.next().await else {
                     break;
                 };

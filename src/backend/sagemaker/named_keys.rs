@@ -33,7 +33,7 @@ pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<NamedK
         .help("name a prefix in place of it, or split it into several channels"));
     }
     let content = object.body.collect().await.map_err(|_| {
-        OutsideError::passing(format!(
+        OutsideError::transient(format!(
             "{field}: the manifest {shown} could not be read to its end"
         ))
         .help("start the check again")

@@ -175,7 +175,7 @@ impl JobSession<'_> {
 
 /// The error for a quota without room for a canary. `room` says how large it is, and what needs more: `4, 4 in use, 1 more asked for`.
 pub(super) fn too_small(quota: &str, room: &str, instance: &InstanceConfiguration) -> OutsideError {
-    OutsideError::passing(format!("no quota for a canary on {instance}: `{quota}` is {room}"))
+    OutsideError::transient(format!("no quota for a canary on {instance}: `{quota}` is {room}"))
         .help(format!(
             "ask for more of `{quota}` in Service Quotas (service Amazon SageMaker), or choose another instance"
         ))

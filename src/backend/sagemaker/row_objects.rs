@@ -115,7 +115,7 @@ impl RangeSource for S3Ranges<'_> {
             request.refused(&error)
         })?;
         let bytes = got.body.collect().await.map_err(|error| {
-            OutsideError::passing(format!(
+            OutsideError::transient(format!(
                 "{field}: {} broke off: {error}",
                 shown(&place.to_string())
             ))

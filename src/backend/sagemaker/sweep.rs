@@ -286,7 +286,7 @@ impl SagemakerBackend {
                 && let Err(why) = self.end_pool(training_job).await
             {
                 let what = format!("the warm pool of {training_job} could not be ended: {why}");
-                swept.result = Err(OutsideError::passing(what).help(format!(
+                swept.result = Err(OutsideError::transient(what).help(format!(
                     "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {run}`; until then AWS bills its machines, for an hour at most"
                 )));
             }

@@ -72,7 +72,7 @@ impl CanaryUnderWay<'_> {
                 Ok(None) => {
                     self.backend.forget(&name);
                     let what = format!("the training job {name} was deleted while it ran");
-                    return Err(OutsideError::passing(what)
+                    return Err(OutsideError::transient(what)
                         .help("start the check again; leave jobs whose name begins with `cg-` to the gate"));
                 }
                 Err(error) if troubles.goes_on(&error, &self.backend.pace) => {
@@ -96,7 +96,7 @@ impl CanaryUnderWay<'_> {
                 && limits.is_some_and(|(start, limit)| age(start) > limit + LATENESS)
             {
                 self.backend.stop_if_ours(found).await;
-                return Err(OutsideError::passing(format!(
+                return Err(OutsideError::transient(format!(
                     "the training job {name} still runs long after its time limit"
                 ))
                 .help("look at it in SageMaker, then start the check again"));

@@ -21,7 +21,7 @@ pub(super) struct Seen {
 }
 
 /// What counts are called, and one such count.
-const WORD: &str = r#"(?i:\b(?P<word>epoch|step|iteration|iterate|iter|batch|round|tree)(?:e?s)?(?-u:\b)["'\]]?\s*[:=#]?\s*["'\[(]?\s*(?P<done>[0-9]+(?:\.[0-9]+)?))"#;
+const WORD: &str = r#"(?i:(?-u:\b)(?P<word>epoch|step|iteration|iterate|iter|batch|round|tree)(?:e?s)?(?-u:\b)["'\]]?\s*[:=#]?\s*["'\[(]?\s*(?P<done>[0-9]+(?:\.[0-9]+)?))"#;
 /// What labels of bars begin with that are not of the training.
 const ASIDE: &str = "cache caching cast download eval fetch filter generate generating generation load map predict resolv sanity saving test token val writing";
 /// The most of a label that is kept.

@@ -37,12 +37,12 @@ mapping! {
             FieldRule::named("It starts the processes of canaries and of the full run.").setting();
         /// The input channels, by name. Only a job with `share` or `work` needs none.
         plain channels: Channels as Vec<Channel> => FieldRule::EACH;
-        /// When the full run is stopped. Default: 1d; locally: never.
+        /// The full run is stopped after this time. Default: 1d; locally: never.
         optional max_runtime: Seconds => FieldRule::HEAD.uncounted();
         /// Metrics in the log, by name: a regular expression with one capture group each, for `step_metric` and `budget.metrics`.
         plain metrics: Map<Text> as Vec<(String, String)> =>
             FieldRule::named("What it captures is judged by a line of the budget.");
-        /// The metric that is a training step's seconds; its time and cost are forecast.
+        /// The metric that holds the seconds of a training step; a step is forecast from it.
         optional step_metric: Text as String => FieldRule::HEAD;
         /// How far the job is: a regular expression that captures what is done and, second, the total. Known libraries need none.
         optional progress: Text as String => FieldRule::HEAD;
@@ -230,7 +230,7 @@ impl Reader<'_> {
             match limits::capture_groups(pattern) {
                 Some(1) => {}
                 Some(groups) => {
-                    let error = PatternError::Groups(groups, "1 is");
+                    let error = PatternError::Groups(groups, 1);
                     self.refuse(&at, error.to_string(), HOW_TO_CAPTURE);
                 }
                 None => self.wrong(&at, "the pattern's brackets do not match"),
@@ -256,7 +256,10 @@ impl Reader<'_> {
 
     fn refuse_pattern(&mut self, at: &At, error: &PatternError) {
         let help = match error {
-            PatternError::Groups(..) => HOW_TO_CAPTURE,
+            PatternError::Groups(_, 1) => HOW_TO_CAPTURE,
+            PatternError::Groups(..) => {
+                "capture what is done and, if it is printed, the total, such as `step ([0-9]+) of ([0-9]+)`; `(?:…)` captures nothing"
+            }
             PatternError::Empty => "write words that stand beside the number",
             PatternError::Syntax(_) => {
                 "it is read with Rust's regular expressions, which have no look-around and no back-references"

@@ -30,7 +30,11 @@ fn sources(folder: &Path, names: &[&str]) -> Vec<SourceFile> {
         .collect()
 }
 
-const OWN: OwnFile<'_> = ("probe", true, b"elf");
+const OWN: OwnFile<'_> = OwnFile {
+    name: "probe",
+    is_executable: true,
+    bytes: b"elf",
+};
 
 #[test]
 fn the_same_files_give_the_same_bytes_in_any_order() {
