@@ -9,7 +9,7 @@ pub(crate) const LONGEST_KEY: usize = 1024;
 /// The most characters of a key in an error.
 const KEY_SHOWN: usize = 200;
 
-/// `s3://bucket/key`; the key may be empty. As it is displayed it is raw text: messages have [`shown`].
+/// `s3://bucket/key`; the key may be empty. As it is displayed it is raw text: messages have `shown`.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 #[display("s3://{bucket}/{key}")]
 pub struct S3Uri {
