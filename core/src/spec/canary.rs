@@ -94,6 +94,9 @@ mapping! {
         /// The most that the canaries of a configuration may take together, in percent of the full run that they forecast. The
         /// three canaries that a forecast needs are run in any case. Default: 25%.
         plain max_share: Percent, or Self::DEFAULT_MAX_SHARE => FieldRule::BASE.uncounted();
+        /// Whether the full run is begun where canaries print their progress, in place of a larger one, and ended at a share of it:
+        /// `auto` at 10%, `off`, or at most 50%. Default: auto.
+        plain progress: ProgressShare, or ProgressShare::AUTO => FieldRule::BASE.uncounted();
         /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
         plain skip_below: Seconds, or Seconds(300.0) => FieldRule::HEAD.uncounted();
         /// The time after which a canary is stopped. Default: 1h; locally: 10m.
@@ -175,6 +178,54 @@ impl ProbePolicy {
             Self::ScriptMode => "true".to_owned(),
             Self::Command(words) => words.join(" "),
         }
+    }
+}
+
+/// The share of its progress at which a full run is ended that canaries begin; `None`: they begin none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProgressShare(pub Option<Fraction>);
+
+impl ProgressShare {
+    const AUTO: Self = Self(Some(Fraction(0.1)));
+
+    /// The share as a spec says it.
+    pub(super) fn words(self) -> String {
+        match self.0 {
+            _ if self == Self::AUTO => "auto".to_owned(),
+            Some(share) => share.to_string(),
+            None => "off".to_owned(),
+        }
+    }
+}
+
+impl Kind for ProgressShare {
+    type Value = Self;
+
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+        let share = match &node.value {
+            Value::Text(text) if text == "auto" => return Some(Self::AUTO),
+            Value::Text(text) if text == "off" => return Some(Self(None)),
+            Value::Text(text) if !text.starts_with(|first: char| first.is_ascii_digit()) => {
+                return reader.wrong_kind(node, "`auto`, `off` or a share such as `5%`", at);
+            }
+            _ => Fraction::read(node, at, reader)?,
+        };
+        rules! { reader, at;
+            refuse "" if !(share.0 > 0.0 && share.0 <= 0.5) =>
+                format!("{share}, where a share of the full run above 0%, and at most 50%, is needed"),
+                "write `progress: 10%`, or `progress: off` for none";
+        }
+        Some(Self(Some(share)))
+    }
+
+    fn schema(_: &mut Definitions) -> Json {
+        let written = crate::metric::Unit::Percent.written();
+        json!({
+            "type": "string",
+            "pattern": format!("^(auto|off)$|{}", written.pattern),
+            "examples": ["auto", "off", "5%"],
+            "errorMessage": "write `auto`, `off` or a share, such as `5%`",
+        })
     }
 }
 

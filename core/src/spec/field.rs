@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{
     Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Framework,
-    Job, Level, Override, ProbePolicy, ScriptLauncher, ScriptShare, SpecWarning, WarmPoolPolicy,
-    Words, Work,
+    Job, Level, Override, ProbePolicy, ProgressShare, ScriptLauncher, ScriptShare, SpecWarning,
+    WarmPoolPolicy, Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour, is_default};
@@ -423,6 +423,7 @@ values! {
     Framework: Self::to_string;
     ScriptLauncher: Self::to_string, value = |launcher| Some(json(launcher)) => Option<String>;
     CanaryCounts: Self::words;
+    ProgressShare: |share| share.words();
     WarmPoolPolicy: |pool| pool.words();
     ScriptShare: Self::to_string, value = |share| Some(json(share)) => Option<String>;
     FollowingCount: Self::to_string, value = |count| Some(json(count)) => Option<String>;

@@ -37,7 +37,7 @@ pub mod yaml_text;
 pub use budget::{
     Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,
 };
-pub use canary::{CanaryPolicy, Design, ProbePolicy, WarmPoolPolicy};
+pub use canary::{CanaryPolicy, Design, ProbePolicy, ProgressShare, WarmPoolPolicy};
 pub use channel::{
     Channel, ChannelSample, Compression, DataType, Distribution, InputMode, ON_THIS_MACHINE,
     RecordWrapper,
