@@ -263,6 +263,8 @@ pub struct CanaryRun {
     pub bytes_total: Bytes,
     /// The run is stopped after this time; absent for a full run without a limit.
     pub max_runtime: Option<Seconds>,
+    /// Whether it is the full run, which the design ends after that time to read its progress.
+    pub ends_early: bool,
 }
 
 impl CanaryRun {

@@ -77,6 +77,9 @@ pub struct Measurement {
     /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
+    /// Whether it is the full run, which the design began to read its progress, and ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
     /// Other words of `command` that may mend it; not written down.
     #[serde(skip)]
     pub cure: Option<Vec<String>>,
@@ -211,6 +214,21 @@ impl Measurement {
             (Some(work), Some(total)) if !self.differs_in_work_alone => work / total,
             _ => 1.0,
         }
+    }
+
+    /// How it ended, in words: `timed out`, of a full run that was begun `ended at 10% of its steps`.
+    pub fn how_it_ended(&self) -> String {
+        match (self.ended_early, self.reached()) {
+            (false, _) => self.outcome.to_string(),
+            (true, Some(share)) => format!("ended at {share} of its steps"),
+            (true, None) => "ended early, as planned".to_owned(),
+        }
+    }
+
+    /// How far a full run that was begun said that it was.
+    pub fn reached(&self) -> Option<Fraction> {
+        let progress = self.progress.as_ref().filter(|_| self.ended_early)?;
+        progress.shares().last().map(|(_, share)| Fraction(share))
     }
 
     /// How long it ran, as billed per instance without any discount; `None` if not measured.

@@ -330,6 +330,7 @@ jobs:
             bytes: Bytes(1),
             bytes_total: Bytes(10),
             max_runtime: None,
+            ends_early: false,
         }
     }
 

@@ -43,6 +43,7 @@ pub use other_work::BusyMachine;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
 pub use predictive::Predictive;
 pub use printed::LevelForecast;
+pub use progress::worth_beginning;
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -121,7 +122,7 @@ pub struct Forecast {
     pub busy: Option<BusyMachine>,
     /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
-    /// The largest share of the data that a completed run held.
+    /// The largest share of the data that a run held which the time follows from.
     pub largest_share: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
     pub warnings: Vec<String>,
@@ -382,6 +383,10 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         gpu_memory: gpu_memory.law,
     };
 
+    let followed = Laws {
+        time: (law.time.clone()).filter(|_| by_progress.is_none()),
+        ..law.clone()
+    };
     let utilization = |metric: Metric, mean: fn(&Usage) -> &Option<Utilization>| {
         runs.utilization(metric.words(), |run| {
             let utilization = mean(&run.usage).as_ref()?;
@@ -414,7 +419,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         },
         warnings: notes::warnings(runs, &law),
         notes: (by_progress.iter().map(ByProgress::note))
-            .chain(notes::write(runs, &law, doubts))
+            .chain(notes::write(runs, &followed, doubts))
             .collect(),
         law,
         memory: memory.known,
@@ -425,7 +430,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         by_laws,
-        largest_share: runs.largest_share(),
+        largest_share: (by_progress.map(|_| 1.0)).or_else(|| runs.largest_share()),
     }
 }
 

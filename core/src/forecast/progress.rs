@@ -119,6 +119,35 @@ impl Forecast {
     }
 }
 
+/// When a run of all data that goes on as these canaries is to be ended for its progress, in seconds: at the earliest, and best,
+/// with about `share` of its steps done, once some lines say so. `None` where their progress shows neither, and where the first steps
+/// come so late that such a run would spend its time on what comes before them; `full_run` is what all of it may take.
+pub fn worth_beginning(
+    measurements: &[Measurement],
+    share: f64,
+    full_run: f64,
+) -> Option<[f64; 2]> {
+    let runs = Runs::choose(measurements);
+    let ended = runs.entered().iter().filter_map(|run| Steps::of(run));
+    let ended = EndedCanaries::of(ended.collect())?;
+    let all = |run: &Steps| run.progress.total.unwrap_or_else(|| run.last().1);
+    let of_all = |part: f64| ended.in_line(|run| run.time_at(part * all(run)));
+    let large = &ended.large;
+    let line = |number: usize| large.points.get(number).map(|point| point.1 / all(large));
+    // Two counts are no series.
+    let least = line(2)?.max(share / 2.0);
+    let best = line(FEW_POINTS - 1)
+        .unwrap_or(1.0)
+        .clamp(share, 2.0 * share);
+    let ready = ended.small.points[0].0;
+    let in_proportion = |part: f64| ready + part * (full_run - ready);
+    let is_soon = of_all(share / 2.0) < in_proportion(share);
+    // The starts of tiny canaries differ by chance, which a line carries far. Ended too soon it would be of no use.
+    let end = |part: f64| of_all(part).max(in_proportion(part));
+    let is_worth = is_soon && least <= best && runs.all_have(|run| run.work_share() == 1.0);
+    is_worth.then(|| [least, best].map(end))
+}
+
 /// The smallest and the largest canary that ran to their end.
 struct EndedCanaries<'a> {
     small: Steps<'a>,

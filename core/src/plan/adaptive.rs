@@ -3,12 +3,15 @@
 //! A forecast is narrowed most by a large canary. So the design starts with the smallest rung to learn the fixed time, takes a
 //! second one a little more than half way (on a logarithmic scale) to the largest that seems affordable, then the largest, and
 //! continues with sizes that were not measured yet, as long as all canaries together take no more than `canary.max_share` of the
-//! full run. It repeats a size only if a forecast still lacks runs. Where the smallest alone fails it goes on without that.
+//! full run. Where the canaries print how far they are, it begins the full run in place of a larger size (`progress`).
+//! It repeats a size only if a forecast still lacks runs. Where the smallest alone fails it goes on without that.
 
+mod progress;
 mod resolution;
 mod round;
 mod situation;
 
+pub use progress::{begun_full_run, limit_of_full_run};
 pub use resolution::shortest_for_memory;
 pub use round::{RoundRule, next_round};
 pub use situation::has_enough;
@@ -216,7 +219,9 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun,
     };
     if let Some(next) = chosen(&within, room) {
         // The last of the fewest is run in any case; where most of the time is fixed, a larger one costs hardly more.
-        let is_last = situation.aim == Aim::GoOn && situation.missing_runs() == 1;
+        let is_last = situation.aim == Aim::GoOn
+            && situation.missing_runs() == 1
+            && !situation.has_begun_all();
         let far = (is_last && within.len() < open.len())
             .then(|| choose_near_the_longest(situation, &open, room))
             .flatten();
@@ -241,8 +246,10 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun,
     // Beyond the share only the fewest are run, of what is cheapest.
     if within.len() < open.len() {
         let next = match situation.aim {
-            Aim::GoOn => choose_near_the_longest(situation, &open, room),
-            Aim::Reached(_) => choose_cheapest(situation, &open, room),
+            Aim::GoOn if !situation.has_begun_all() => {
+                choose_near_the_longest(situation, &open, room)
+            }
+            _ => choose_cheapest(situation, &open, room),
         };
         if let Some(next) = next {
             return run(next);

@@ -373,6 +373,7 @@ fn draw(
         objects_total: total as u64,
         bytes_total: dataset.bytes_total(),
         max_runtime: Some(job.canary.max_runtime),
+        ends_early: false,
     }
 }
 

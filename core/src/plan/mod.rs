@@ -20,8 +20,8 @@ pub use account::{
     worst_case_of,
 };
 pub use adaptive::{
-    Aim, LadderSize, NARROW, Reached, RoundRule, RoundRun, Rung, Situation, StopReason, has_enough,
-    next, next_round, shortest_for_memory,
+    Aim, LadderSize, NARROW, Reached, RoundRule, RoundRun, Rung, Situation, StopReason,
+    begun_full_run, has_enough, limit_of_full_run, next, next_round, shortest_for_memory,
 };
 pub use aim::{aim, aim_without_lines};
 pub use counts::{PART_OF_THE_SHARE, with_count};
@@ -432,7 +432,9 @@ fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<Str
 fn longest(job: &Job, one: &PlannedConfiguration) -> Seconds {
     let rounds = match &one.runs {
         Ok(PlannedRuns::Fixed(runs)) => runs.len().div_ceil(job.canary.parallel.max(1) as usize),
-        Ok(PlannedRuns::Ladder(sizes)) => sizes.len(),
+        Ok(PlannedRuns::Ladder(sizes)) => {
+            sizes.len() + usize::from(one.progress_share(job).is_some())
+        }
         Err(_) => return Seconds(0.0),
     };
     let of = |rounds| job.canary.max_runtime * count_as_float(rounds);
@@ -450,8 +452,9 @@ fn worst_on(job: &Job, one: &PlannedConfiguration, offer_of: OfferOf<'_>) -> Opt
         PlannedRuns::Ladder(sizes) => {
             let once = worst_case_of(job.canary.max_runtime, offer)?;
             let has_levels = job.work.is_some() && !job.differs_in_work_alone();
+            let most = sizes.len() + usize::from(one.progress_share(job).is_some());
             match sizes.len() >= FEWEST_RUNS && !has_levels {
-                true => once * count_as_float(sizes.len()) + idle(sizes.len()),
+                true => once * count_as_float(most) + idle(most),
                 false => Usd(f64::INFINITY),
             }
         }
@@ -510,6 +513,7 @@ pub fn full_run(job: &Job, dataset: &Dataset) -> CanaryRun {
         bytes: dataset.bytes_total(),
         bytes_total: dataset.bytes_total(),
         max_runtime: job.training.max_runtime,
+        ends_early: false,
     }
 }
 

@@ -101,6 +101,7 @@ impl fmt::Display for PlannedJob<'_> {
             ("work levels", self.work_levels()),
             ("rows", self.rows()),
             ("full run", self.full_run()),
+            ("progress", self.progress()),
             ("expected", Some(self.expected())),
             ("share", Some(self.share())),
             ("worst case", Some(self.worst_case())),
@@ -258,6 +259,19 @@ impl PlannedJob<'_> {
         }
         self.knows_bytes
             .then(|| format!("{total}{}", level(work.as_ref())))
+    }
+
+    /// That the full run may be begun.
+    fn progress(&self) -> Option<String> {
+        let (job, own) = (self.affected.job, self.plan.own());
+        let share = own.progress_share(job)?;
+        let most = plan::worst_case_of(job.canary.max_runtime, &own.offer);
+        let most = most.map_or(String::new(), |most| {
+            format!(", {} at most", own.offer.counted(most))
+        });
+        Some(format!(
+            "if canaries print it, the full run may be begun too, and ended at {share} of it{most}"
+        ))
     }
 
     fn worst_case(&self) -> String {

@@ -58,6 +58,7 @@ fn run(backend: &ReplayBackend, job: &Job, percent: f64) -> Result<Measurement, 
         share: None,
         work: None,
         max_runtime: None,
+        ends_early: false,
     };
     opened(backend, job).replay(&asked)
 }

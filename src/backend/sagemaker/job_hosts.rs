@@ -229,6 +229,7 @@ jobs:
             bytes: Bytes(4321),
             bytes_total: Bytes(43_210),
             max_runtime: None,
+            ends_early: false,
         };
         let names = (1..=said.len()).map(|number| format!("algo-{number}"));
         place(&job, &run, &Vec::from_iter(names), said)

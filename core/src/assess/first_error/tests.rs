@@ -82,6 +82,7 @@ impl FailedRun<'_> {
             bytes: Bytes(10),
             bytes_total: Bytes(40),
             max_runtime: None,
+            ends_early: false,
         };
         let log_tail = log.lines().map(|line| format!("{}{line}", self.printed_by));
         explain(&FailedCanary {

@@ -37,6 +37,11 @@ impl Situation<'_> {
             .fold(0.0, |longest, time| time.0.max(longest))
     }
 
+    /// Whether a run had all of the data, however it ended.
+    pub(super) fn has_begun_all(&self) -> bool {
+        self.measurements.iter().any(|run| run.data_share() >= 1.0)
+    }
+
     /// The longest completed run, in seconds; 0 before a run has completed.
     pub(super) fn longest_completed(&self) -> f64 {
         let times = self.completed().filter_map(Measurement::time);

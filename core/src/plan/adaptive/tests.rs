@@ -6,7 +6,7 @@ use crate::units::count_as_float;
 
 const LADDER: [f64; 7] = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 
-fn ladder(percentages: &[f64]) -> Vec<Rung> {
+pub(super) fn ladder(percentages: &[f64]) -> Vec<Rung> {
     percentages
         .iter()
         .map(|percent| Rung {
@@ -51,7 +51,7 @@ fn runs(text: &str) -> Vec<Measurement> {
 const WHOLE: Percent = Percent(f64::INFINITY);
 
 /// An hour for all canaries, an hour for each.
-fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situation<'a> {
+pub(super) fn situation<'a>(ladder: &'a [Rung], measurements: &'a [Measurement]) -> Situation<'a> {
     Situation {
         ladder,
         measurements,

@@ -61,6 +61,7 @@ fn canary(job: &Job) -> CanaryRun {
         bytes: Bytes(3),
         bytes_total: Bytes(100),
         max_runtime: Some(Seconds(299.1)),
+        ends_early: false,
     }
 }
 
