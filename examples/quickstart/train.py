@@ -38,7 +38,7 @@ def main():
     for epoch in range(1, options.epochs + 1):
         random.shuffle(train)
         loss = sum(learn(model, pixels, digit, options.learning_rate) for pixels, digit in train)
-        print(f"epoch {epoch}: loss {loss / len(train):.4f}", flush=True)
+        print(f"epoch {epoch}/{options.epochs}: loss {loss / len(train):.4f}", flush=True)
 
     # Once, at the end: the validation images are the same few in every run, however little it learns from.
     print(f"train accuracy {accuracy(model, train):.1%}")

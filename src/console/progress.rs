@@ -151,7 +151,7 @@ impl Canaries<'_> {
         self.progress.mention(&format!(
             "{}  {}{}{}",
             self.name(index, run),
-            measurement.outcome,
+            measurement.how_it_ended(),
             how_long(measurement),
             spent.unwrap_or_default(),
         ));

@@ -16,7 +16,7 @@ use crate::gate::failure_logs;
 use crate::gate::run_history::Records;
 use crate::gate::runner::Runner;
 use crate::instance::Offer;
-use crate::measurement::{Measurement, Reused};
+use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::OutsideError;
 use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
 use crate::spec::Job;
@@ -363,6 +363,9 @@ impl Batch<'_> {
         log_tail: &[String],
         log: &[String],
     ) -> Measurement {
+        if measurement.ended_early {
+            return measurement;
+        }
         let (runner, job) = (self.runner, self.by.job);
         let number = self.earlier.runs + index + 1;
         let logs = &mut runner.outputs.borrow_mut().logs;
@@ -421,6 +424,7 @@ impl Batch<'_> {
         let records = self.by.records;
         let paid = || records.and_then(|records| records.paid(&measurement));
         let measurement = Measurement {
+            ended_early: run.ends_early && measurement.outcome == Outcome::TimedOut,
             reused: measurement.reused.or_else(paid),
             ..measurement
         };

@@ -179,7 +179,7 @@ impl JobSeries {
     fn add(&mut self, at: Timestamp, record: &Record) {
         match &record.content {
             Content::Canary { measurement, .. } => {
-                let ended = ended(&measurement.outcome);
+                let ended = ended(&measurement.outcome).filter(|_| !measurement.ended_early);
                 let check = self.unfinished.get_or_insert(UnfinishedCheck {
                     at,
                     canaries: 0,

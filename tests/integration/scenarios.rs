@@ -340,6 +340,7 @@ files!(local; ""
     probe_entry,
     probe_launchers,
     progress,
+    progress_canaries,
     recommendation,
     replay,
     reuse,

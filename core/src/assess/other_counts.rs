@@ -102,7 +102,8 @@ impl Measured {
     /// with as much data completed. What keeps it from completing on so many machines fewer may never show.
     fn is_unfinished(&self) -> bool {
         let newest = self.measurements.last();
-        newest.is_some_and(|run| !run.is_completed()) || is_cut_off(&self.measurements)
+        newest.is_some_and(|run| !run.is_completed() && !run.ended_early)
+            || is_cut_off(&self.measurements)
     }
 
     /// Whether no canary here completed, and one on another count, above the smallest, was ended at its time limit.
@@ -197,7 +198,8 @@ fn is_cut_off(runs: &[Measurement]) -> bool {
     let completed = runs.iter().filter(|run| run.is_completed());
     let largest = completed.map(Measurement::data_share).reduce(f64::max);
     runs.iter().any(|run| {
-        run.outcome == Outcome::TimedOut && largest.is_none_or(|largest| run.data_share() > largest)
+        let is_late = run.outcome == Outcome::TimedOut && !run.ended_early;
+        is_late && largest.is_none_or(|largest| run.data_share() > largest)
     })
 }
 

@@ -37,6 +37,8 @@ fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) 
             format!("{canary} was stopped by a person or another tool"),
             again(),
         ),
+        // It did what it was to do.
+        Outcome::TimedOut if run.ended_early => return None,
         Outcome::TimedOut => {
             let after = run.time().map(|time| format!(" after {time}"));
             let after = after.unwrap_or_default();

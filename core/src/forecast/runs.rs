@@ -215,6 +215,7 @@ fn reason_to_leave_out(run: &Measurement) -> Option<&'static str> {
         Outcome::Completed => return None,
         Outcome::Failed { .. } => "failed",
         Outcome::OutOfMemory { of, .. } => of.pick("ran out of memory", "ran out of GPU memory"),
+        Outcome::TimedOut if run.ended_early => "is the full run, begun and ended early",
         Outcome::TimedOut => "timed out, and gave only a lower bound of the time",
         Outcome::Stopped => "stopped before the end",
         Outcome::NoCapacity => "found no capacity",

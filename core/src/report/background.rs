@@ -212,6 +212,13 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
     let (job, forecast) = known.find_map(|job| Some((job, job.forecasts.first()?)))?;
     let cases = words::cases_of_a_hundred(forecast.estimates[Metric::Time]?.level);
     let holds = format!("{cases}% prediction interval for one full run");
+    let mut begun = job.measurements.iter().rev();
+    let reached = begun.find_map(|run| run.reached().filter(|_| run.is_on(&forecast.instance)));
+    if let Some(share) = reached.filter(|_| jobs.len() == 1) {
+        return Some(format!(
+            "{holds}, if it goes on as in the first {share} of its steps"
+        ));
+    }
     Some(match largest_share(job, forecast) {
         // A full run among the canaries: there is nothing beyond.
         Some(largest) if largest >= 1.0 && jobs.len() == 1 => holds,

@@ -43,7 +43,7 @@ pub(super) fn canary_runs(report: &Report) -> Option<Table> {
 /// Runs on one configuration with the same data, work and outcome.
 fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
     let kind = |run: &Measurement| {
-        let (instance, outcome) = (run.instance.to_string(), run.outcome.to_string());
+        let (instance, outcome) = (run.instance.to_string(), run.how_it_ended());
         [instance, data(run), work(run), outcome]
     };
     let runs = runs.iter().map(|run| (kind(run), run));
@@ -102,7 +102,7 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
         spread(steps, Quantity::StepTime),
         starts.join(", "),
         saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
-        first.outcome.to_string(),
+        first.how_it_ended(),
     ]
 }
 

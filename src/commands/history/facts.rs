@@ -88,6 +88,7 @@ fn time_and_cost(record: &Record) -> [String; 2] {
 /// A forecast's verdict, or a run's outcome.
 fn ended(record: &Record) -> &'static str {
     match &record.content {
+        Content::Canary { measurement, .. } if measurement.ended_early => "ended early",
         Content::Canary { measurement, .. } | Content::FullRun { measurement } => {
             measurement.outcome.words()
         }

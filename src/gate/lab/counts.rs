@@ -6,7 +6,7 @@ use crate::assess::input::JobRuns;
 use crate::assess::other_counts;
 use crate::backend::RunPart;
 use crate::canary::CanaryRun;
-use crate::forecast::{CanaryTime, Forecast};
+use crate::forecast::{CanaryTime, FEWEST_SIZES, Forecast};
 use crate::gate::request::Purpose;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
@@ -187,7 +187,9 @@ impl ConfigurationDesign<'_> {
     /// spent out of impatience.
     pub(super) fn goes_on_in_any_case(&self) -> bool {
         let (job, measured) = (self.input.job, &self.state.measured);
-        if plan::has_enough(measured) || self.written_memory().next().is_some() {
+        // What two sizes say of their progress decides whether a third is run.
+        let begins = measured.len() >= FEWEST_SIZES && self.progress_share().is_some();
+        if begins || plan::has_enough(measured) || self.written_memory().next().is_some() {
             return false;
         }
         let of_times = |line: &&BudgetLine| {

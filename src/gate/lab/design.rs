@@ -149,18 +149,22 @@ impl ConfigurationDesign<'_> {
 
     /// The adaptive design: the next round.
     fn next_batch(&self, ladder: &[LadderSize]) -> NextCanaries {
-        let round = match self.round(ladder) {
-            Ok(round) => round,
-            Err(done) => return NextCanaries::Done(Some(done)),
-        };
-        let (job, dataset, base) = (self.input.job, self.input.dataset, &self.one.planned.base);
-        let on_base = self.on_base();
-        let earlier: Vec<Fraction> = on_base.iter().map(|run| run.fraction).collect();
-        let canary = |RoundRun { rung, limit }: RoundRun| {
-            plan::canary(job, dataset, base, &rung.size, &earlier, limit)
-        };
-        let runs = round.into_iter().map(canary).collect();
-        NextCanaries::Run(CanaryBatch::new(BatchKind::Round, runs, self.open()), None)
+        match self.round(ladder) {
+            Ok(runs) => {
+                NextCanaries::Run(CanaryBatch::new(BatchKind::Round, runs, self.open()), None)
+            }
+            Err(done) => NextCanaries::Done(Some(done)),
+        }
+    }
+
+    /// The share of its progress at which the full run may be ended that is begun here as a canary.
+    pub(super) fn progress_share(&self) -> Option<Fraction> {
+        let (job, planned) = (self.input.job, &self.one.planned);
+        let work = job.work.as_ref().map(|work| work.full);
+        let supply = (self.input.ready).supply(&planned.base, Fraction(1.0), work);
+        // Checks for drift compare canaries of the same size.
+        let is_asked = self.input.purpose == Purpose::Budget && supply != Some(0);
+        planned.progress_share(job).filter(|_| is_asked)
     }
 
     /// Canaries of which nobody knows yet how many more come.
@@ -172,8 +176,9 @@ impl ConfigurationDesign<'_> {
         }
     }
 
-    fn round(&self, ladder: &[LadderSize]) -> Result<Vec<RoundRun>, StopReason> {
+    fn round(&self, ladder: &[LadderSize]) -> Result<Vec<CanaryRun>, StopReason> {
         let (job, one, here) = (self.input.job, self.one, &self.state.measured);
+        let (dataset, base) = (self.input.dataset, &one.planned.base);
         // The same code would fail again, on more data.
         let is_bad = |run: &&Measurement| {
             !run.is_completed() && run.outcome != Outcome::TimedOut && !run.is_on(&one.planned.base)
@@ -193,9 +198,8 @@ impl ConfigurationDesign<'_> {
         let left = left.map(|left| Seconds((left.0 - kept.0).max(0.0)));
         let forecast = self.provisional(&on_base);
         // Two runs leave every forecast in doubt; the third is chosen by what they say.
-        let [all, base] =
-            [&one.planned.instance, &one.planned.base].map(|one| f64::from(one.total_count()));
-        let machines = all / base;
+        let [all, few] = [&one.planned.instance, base].map(|one| f64::from(one.total_count()));
+        let machines = all / few;
         let allowed = plan::allowed_by_the_budget(job, &one.full_run_offer);
         let is_in_doubt = plan::has_enough(&on_base) && forecast.is_in_doubt();
         let situation = Situation {
@@ -216,7 +220,7 @@ impl ConfigurationDesign<'_> {
             true => self.input.ready.room(&one.planned.base).at_once as usize,
             false => 1,
         };
-        plan::next_round(
+        let next = plan::next_round(
             &situation,
             &RoundRule {
                 at_once,
@@ -224,7 +228,18 @@ impl ConfigurationDesign<'_> {
                 aim_after: &|runs| self.aim(&job.budget, runs, &self.provisional(runs)),
                 shortest_after: &|runs| self.shortest(runs),
             },
-        )
+        );
+        let instead = next.as_ref().map(|round| &round[0]).map_err(|done| *done);
+        let limit = (self.progress_share())
+            .and_then(|share| plan::limit_of_full_run(&situation, instead, share));
+        if let Some(limit) = limit {
+            return Ok(vec![plan::begun_full_run(job, dataset, base, limit)]);
+        }
+        let earlier: Vec<Fraction> = on_base.iter().map(|run| run.fraction).collect();
+        let canary = |RoundRun { rung, limit }: RoundRun| {
+            plan::canary(job, dataset, base, &rung.size, &earlier, limit)
+        };
+        Ok(next?.into_iter().map(canary).collect())
     }
 
     fn rungs(&self, ladder: &[LadderSize], earlier: usize) -> Vec<Rung> {

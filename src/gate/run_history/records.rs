@@ -27,7 +27,7 @@ pub(crate) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// The measurement of an earlier run that stands for a canary: completed, and younger than the job's `canary.reuse`.
+    /// The measurement of an earlier run that stands for a canary: completed, or of a full run that was begun, and younger than the job's `canary.reuse`.
     pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
         let key = self.key_of(run);
         let Some(key) = key.filter(|_| self.request.reuse == Reuse::Young) else {
@@ -38,8 +38,14 @@ impl Records<'_> {
             if is_adopted(record) && self.request.part == RunPart::Collect {
                 return false;
             }
-            let measurement = record.measurements().first();
-            measurement.is_some_and(Measurement::is_completed) && self.is_young(record)
+            // As far as it is asked to go now; SageMaker takes whole seconds.
+            let is_as_long = |one: &Measurement| {
+                let limits = one.time().zip(run.max_runtime);
+                limits.is_some_and(|(had, wanted)| had.0 + 1.0 >= wanted.0)
+            };
+            let is_begun = |one: &Measurement| run.ends_early && one.ended_early && is_as_long(one);
+            let stands = |one: &Measurement| one.is_completed() || is_begun(one);
+            record.measurements().first().is_some_and(stands) && self.is_young(record)
         };
         let found = self.history.newest_canary(self.job, &key, stands).await?;
         let Some(record) = found else {

@@ -115,16 +115,19 @@ fn stream(state: &State, job: &Job, host: &str) -> Option<Stream> {
     let lines = state.logs.lines(job, host);
     let created = milliseconds(start);
     let last = milliseconds(end);
-    let events = lines
-        .into_iter()
-        // An event has at least one character.
-        .filter(|line| !line.is_empty())
-        .zip(0_i64..)
-        .map(|(message, index)| Event {
-            time: (created + index).min(last),
-            message,
-        })
-        .collect();
+    // An event has at least one character.
+    let lines = lines.into_iter().filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.zip(0_i64..).collect();
+    // What really ran printed all the while.
+    let between = match job.printed {
+        Some(_) => (last - created) / i64::try_from(lines.len().max(1)).unwrap(),
+        None => 1,
+    };
+    let events = lines.into_iter().map(|(message, index)| Event {
+        time: (created + index * between).min(last),
+        message,
+    });
+    let events = events.collect();
     Some(Stream {
         name: format!("{}/{host}-{}", job.name, created / 1000),
         created,

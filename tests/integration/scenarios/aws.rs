@@ -326,4 +326,4 @@ fn on_sagemaker() -> (Project, Option<FakeAws>) {
     (project, Some(aws))
 }
 
-super::files!(on_sagemaker; "aws/" adoption, clean_up, counts, detached, gate, gpu_memory, groups, history, manifests, pool_quotas, pool_sharing, pools, prices, pull_request_limit, side_by_side, troubles, without_price);
+super::files!(on_sagemaker; "aws/" adoption, clean_up, counts, detached, gate, gpu_memory, groups, history, manifests, pool_quotas, pool_sharing, pools, prices, progress_canaries, pull_request_limit, side_by_side, troubles, without_price);
