@@ -3,14 +3,18 @@
 
 use super::posterior::{Posterior, Prior};
 use super::runs::Runs;
-use super::{Predictive, memory, points, prior, seconds};
+use super::{Predictive, memory, points, prior, progress, seconds};
 use crate::measurement::{Measurement, PeakMemory, Phases};
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Fraction, Percent, Seconds};
 
 /// The predicted time of one more run of any size, in seconds. Available from the first run on, with a wide interval.
 #[derive(Debug, Clone)]
-pub struct CanaryTime(Posterior);
+pub struct CanaryTime {
+    law: Posterior,
+    /// Of no data and of all, by the steps that canaries printed.
+    by_steps: Option<[f64; 2]>,
+}
 
 impl CanaryTime {
     /// `None` if no completed run has a time.
@@ -18,12 +22,18 @@ impl CanaryTime {
         let runs = Runs::choose(measurements);
         let time = |run: &Measurement| seconds(run.time());
         let law = law_of_any(&runs, &prior::TIME, time)?;
-        Some(Self(law.given_at_least(&runs.lower_bounds())))
+        Some(Self {
+            law: law.given_at_least(&runs.lower_bounds()),
+            by_steps: progress::time_by_steps(&runs),
+        })
     }
 
     /// The distribution for a run of `share` of the data with `work` of the full run's work, both in (0, 1].
     pub fn at(&self, share: f64, work: f64) -> Predictive {
-        self.0.predict_at(share, work)
+        let by_law = self.law.predict_at(share, work);
+        let of_steps = |[none, all]: [f64; 2]| none + share * (all - none);
+        let at_least = self.by_steps.filter(|_| work == 1.0).map_or(0.0, of_steps);
+        by_law.scaled((at_least / by_law.median()).max(1.0))
     }
 }
 

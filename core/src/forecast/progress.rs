@@ -56,9 +56,7 @@ pub(super) struct ByProgress<'a> {
 impl<'a> ByProgress<'a> {
     /// Of several such canaries the one that got farthest; `None` where none says how far it is as the smaller ones do.
     pub(super) fn of(runs: &Runs<'a>) -> Option<Self> {
-        let does_all = |run: &&Measurement| run.work_share() == 1.0;
-        let ended = runs.entered().iter().copied().filter(does_all);
-        let ended = EndedCanaries::of(ended.filter_map(Steps::of).collect())?;
+        let ended = EndedCanaries::among(runs)?;
         let full = runs.timed_out();
         let full = full.filter(|(run, _)| run.data_share() == 1.0 && does_all(run));
         let read = full.filter_map(|(run, limit)| Self::read(run, limit, &ended));
@@ -127,9 +125,7 @@ pub fn worth_beginning(
     share: f64,
     full_run: f64,
 ) -> Option<[f64; 2]> {
-    let runs = Runs::choose(measurements);
-    let ended = runs.entered().iter().filter_map(|run| Steps::of(run));
-    let ended = EndedCanaries::of(ended.collect())?;
+    let ended = EndedCanaries::among(&Runs::choose(measurements))?;
     let all = |run: &Steps| run.progress.total.unwrap_or_else(|| run.last().1);
     let of_all = |part: f64| ended.in_line(|run| run.time_at(part * all(run)));
     let large = &ended.large;
@@ -144,8 +140,23 @@ pub fn worth_beginning(
     let is_soon = of_all(share / 2.0) < in_proportion(share);
     // The starts of tiny canaries differ by chance, which a line carries far. Ended too soon it would be of no use.
     let end = |part: f64| of_all(part).max(in_proportion(part));
-    let is_worth = is_soon && least <= best && runs.all_have(|run| run.work_share() == 1.0);
-    is_worth.then(|| [least, best].map(end))
+    (is_soon && least <= best).then(|| [least, best].map(end))
+}
+
+/// The time of a run of no data and of all, in seconds, by the steps of canaries: by lines in the share of when these began, how long
+/// they took and what came after. Where the first canary finds its libraries on a cold disk its time hides that of its steps.
+pub(super) fn time_by_steps(runs: &Runs) -> Option<[f64; 2]> {
+    let ended = EndedCanaries::among(runs)?;
+    let start = |run: &Steps| run.points[0].0;
+    let of_all = ended.in_line(start)
+        + ended.in_line(|run| run.last().0 - start(run))
+        + ended.in_line(Steps::tail);
+    let growth = (of_all - ended.large.time) / (1.0 - ended.large.share);
+    Some([of_all - growth, of_all])
+}
+
+fn does_all(run: &Measurement) -> bool {
+    run.work_share() == 1.0
 }
 
 /// The smallest and the largest canary that ran to their end.
@@ -156,7 +167,9 @@ struct EndedCanaries<'a> {
 
 impl<'a> EndedCanaries<'a> {
     /// `None` of one size, and where one of them stopped early or counts in another way.
-    fn of(mut all: Vec<Steps<'a>>) -> Option<Self> {
+    fn among(runs: &Runs<'a>) -> Option<Self> {
+        let ended = runs.entered().iter().filter(|run| does_all(run));
+        let mut all: Vec<_> = ended.filter_map(|run| Steps::of(run)).collect();
         all.sort_by(|a, b| a.share.total_cmp(&b.share));
         let large = all.pop()?;
         // All that a small canary does may come at once.
