@@ -95,7 +95,7 @@ mapping! {
         /// three canaries that a forecast needs are run in any case. Default: 25%.
         plain max_share: Percent, or Self::DEFAULT_MAX_SHARE => FieldRule::BASE.uncounted();
         /// Whether the full run is begun where canaries print their progress, in place of a larger one, and ended at a share of it:
-        /// `auto` at 10%, `off`, or at most 50%. Default: auto.
+        /// `auto` at about 10%, `off`, or at most 50%. Default: auto.
         plain progress: ProgressShare, or ProgressShare::AUTO => FieldRule::BASE.uncounted();
         /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
         plain skip_below: Seconds, or Seconds(300.0) => FieldRule::HEAD.uncounted();
@@ -205,14 +205,14 @@ impl Kind for ProgressShare {
         let share = match &node.value {
             Value::Text(text) if text == "auto" => return Some(Self::AUTO),
             Value::Text(text) if text == "off" => return Some(Self(None)),
-            Value::Text(text) if !text.starts_with(|first: char| first.is_ascii_digit()) => {
-                return reader.wrong_kind(node, "`auto`, `off` or a share such as `5%`", at);
+            Value::Text(text) if text.starts_with(|first: char| first.is_ascii_digit()) => {
+                Fraction::read(node, at, reader)?
             }
-            _ => Fraction::read(node, at, reader)?,
+            _ => return reader.wrong_kind(node, "`auto`, `off` or a share such as `5%`", at),
         };
         rules! { reader, at;
-            refuse "" if !(share.0 > 0.0 && share.0 <= 0.5) =>
-                format!("{share}, where a share of the full run above 0%, and at most 50%, is needed"),
+            refuse "" if !(0.01..=0.5).contains(&share.0) =>
+                format!("{share}, where a share of the full run from 1% to 50% is needed"),
                 "write `progress: 10%`, or `progress: off` for none";
         }
         Some(Self(Some(share)))
