@@ -236,7 +236,8 @@ impl Measurement {
         self.training_seconds.or(self.billable_seconds)
     }
 
-    /// Where it was ended at its time limit, its time is that limit: what ending it took beyond is billed, and no training.
+    /// Where it was ended at its time limit, its time is that limit: what ending it took beyond is billed, and no training; and what it
+    /// printed by then is its progress.
     #[must_use]
     pub fn within_limit(self, limit: Option<Seconds>) -> Self {
         let limit = limit.filter(|_| self.outcome == Outcome::TimedOut);
@@ -245,6 +246,7 @@ impl Measurement {
         };
         Self {
             training_seconds: Some(if time > limit { limit } else { time }),
+            progress: self.progress.and_then(|progress| progress.until(limit)),
             billable_seconds: self.billable_seconds.or(Some(time)),
             ..self
         }
