@@ -156,7 +156,7 @@ impl Case {
             let found = [scored(&small), scored(&by).filter(|_| by.by_laws.is_some())];
             let doubt = by[Metric::Time]
                 .as_ref()
-                .is_ok_and(|time| by.is_apart(time, f64::MAX));
+                .is_ok_and(|time| by.doubt_of_progress(time, f64::MAX).is_some());
             let columns = found.map(|found| {
                 found.map_or(format!("{:>24}", "-"), |(error, ratio, is_held)| {
                     format!(

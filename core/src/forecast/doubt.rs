@@ -15,9 +15,14 @@ pub enum Doubt {
     OtherWork { taken: Percent },
     /// The progress of a canary of all data says another time than the laws of the smaller canaries, which may pass the limit.
     #[error(
-        "differs between the progress of the canary of all data and the smaller canaries; a longer `canary.max_runtime` lets it get farther"
+        "differs between the progress of the canary of all data and the smaller canaries; a longer `canary.max_runtime`, or a larger `canary.progress`, lets it get farther"
     )]
     ApartFromProgress,
+    /// The full run was begun for its progress, and printed no steps that go on as those of the smaller canaries do.
+    #[error(
+        "is not confirmed: the full run, begun as a canary, did not print the steps that the smaller ones lead to before it was ended; a larger `canary.progress` lets it get farther"
+    )]
+    NotConfirmed,
     /// Its source looks so seldom that each canary may have had far more.
     #[error("was looked at only once a minute, so its peak may have been far higher")]
     LowerBound,

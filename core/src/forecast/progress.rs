@@ -14,13 +14,14 @@
 //! follows from that, and p is the logarithm of how many times as long it is then.
 //!
 //! A script may print what it likes. So its steps must be about as many as the smaller canaries' lead to, and nothing is within a
-//! limit that the full run passes more likely than not by the laws of these ([`Forecast::is_apart`]).
+//! limit that the full run passes more likely than not by the laws of these ([`Forecast::doubt_of_progress`]). Only where they have
+//! as many steps as it has they show all of them; else it is in doubt as they are, wherever their laws may be steeper.
 //!
 //! `benches/progress` has the 17 jobs of nine libraries that the constants were chosen on and judged by.
 
 use super::points::ONE_SIZE;
 use super::runs::Runs;
-use super::{Forecast, Predictive};
+use super::{Doubt, Forecast, Predictive};
 use crate::measurement::Measurement;
 use crate::measurement::progress::JobProgress;
 use crate::metric::Metric;
@@ -42,6 +43,8 @@ const SHORTEST_WINDOW: f64 = 0.02;
 const ALL_STEPS: f64 = 0.9;
 /// Two canaries that print no total did as many steps if these differ by less.
 const SAME_STEPS: f64 = 0.01;
+/// Of the share of its steps at which a full run is ended, what it is worth beginning for.
+const LEAST_REACH: f64 = 0.75;
 /// The full run's steps are at most so many times as many, or as few, as by the line through the canaries'.
 const IN_LINE: f64 = 1.5;
 
@@ -50,6 +53,8 @@ pub(super) struct ByProgress<'a> {
     pub(super) run: &'a Measurement,
     /// The share of its steps that it had done, in (0, 1].
     reached: f64,
+    /// Whether the canaries that ran to their end have as many steps.
+    pub(super) is_all_shown: bool,
     pub(super) time: Predictive,
 }
 
@@ -95,43 +100,54 @@ impl<'a> ByProgress<'a> {
         let lines = steps.points.windows(2).map(|two| two[1].1 - two[0].1);
         let at_least = limit + (left - lines.fold(0.0, f64::max)).max(0.0) * of_left;
         let time = said.max(at_least);
+        // No canary shows a tail of all data: it may as well be so many times as long that only its order is known.
+        let of_tail = tail / said;
         let scale = NOISE.hypot(doubt).hypot(drift).hypot((time / said).ln());
+        let scale = scale.hypot(of_tail);
         (time.is_finite() && scale.is_finite()).then(|| Self {
             run,
             reached: last.1 / total,
+            is_all_shown: steps.progress.total.is_some() && ended.have_as_many(total),
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
         })
     }
 }
 
 impl Forecast {
-    /// Whether a limit of the time, or of what goes with it, is not kept but by the progress: by the laws of the smaller canaries it
-    /// is passed more likely than not, or no time is in the middle nine tenths of both.
-    pub fn is_apart(&self, quantity: &Predictive, limit: f64) -> bool {
+    /// Why a limit of the time, or of what goes with it, is not known to be kept: by the laws of the smaller canaries it is passed
+    /// more likely than not, no time is in the middle nine tenths of both, or the full run that was begun does not confirm these.
+    pub fn doubt_of_progress(&self, quantity: &Predictive, limit: f64) -> Option<Doubt> {
         let (Some(laws), Ok(time)) = (&self.by_laws, &self[Metric::Time]) else {
-            return false;
+            return self.is_unconfirmed.then_some(Doubt::NotConfirmed);
         };
         let [low, high] = [0.05, 0.95].map(|p| [time, laws].map(|time| time.quantile(p)));
         let is_passed = laws.median() > limit * time.median() / quantity.median();
-        is_passed || high[0] < low[1] || high[1] < low[0]
+        let is_apart = is_passed || high[0] < low[1] || high[1] < low[0];
+        is_apart.then_some(Doubt::ApartFromProgress)
     }
 }
 
 /// When a run of all data that goes on as these canaries is to be ended for its progress, in seconds: at the earliest, and best,
-/// with about `share` of its steps done, once some lines say so. `None` where their progress shows neither, and where the first steps
-/// come so late that such a run would spend its time on what comes before them; `full_run` is what all of it may take.
+/// with about `share` of its steps done, once some lines say so; where larger data have more steps, as far as the size that it stands
+/// in for would get, lest it see less of what comes late. `None` where their progress shows neither, and where the first steps come so
+/// late that such a run would spend its time on what comes before them; `full_run` is what all of it may take.
 pub fn worth_beginning(
     measurements: &[Measurement],
     share: f64,
+    stands_in_for: f64,
     full_run: f64,
 ) -> Option<[f64; 2]> {
     let ended = EndedCanaries::among(&Runs::choose(measurements))?;
+    let share = match ended.have_as_many(ended.in_line(|run| run.last().1)) {
+        true => share,
+        false => share.max(stands_in_for),
+    };
     let all = |run: &Steps| run.progress.total.unwrap_or_else(|| run.last().1);
     let of_all = |part: f64| ended.in_line(|run| run.time_at(part * all(run)));
     let large = &ended.large;
     let line = |number: usize| large.points.get(number).map(|point| point.1 / all(large));
     // Two counts are no series.
-    let least = line(2)?.max(share / 2.0);
+    let least = line(2)?.max(LEAST_REACH * share);
     let best = line(FEW_POINTS - 1)
         .unwrap_or(1.0)
         .clamp(share, 2.0 * share);
@@ -185,6 +201,10 @@ impl<'a> EndedCanaries<'a> {
         let [small, large] = [&self.small, &self.large].map(value);
         let growth = (large - small) / (self.large.share - self.small.share);
         large + growth.max(0.0) * (1.0 - self.large.share)
+    }
+
+    fn have_as_many(&self, total: f64) -> bool {
+        (self.large.last().1 - total).abs() <= SAME_STEPS * total
     }
 
     /// The steps of the full run: as it says, as many passes as the canaries made, or as many as they did.

@@ -263,9 +263,9 @@ fn judge_line(
                 let doubt = Doubt::OtherWork { taken: busy.taken };
                 return found.at_risk(&doubt).without_chance();
             }
-            let is_apart = is_of_time && forecast.is_apart(predictive, line.limit.number);
-            let apart = is_apart.then_some(&Doubt::ApartFromProgress);
-            match doubt.or(may_have_had.as_ref()).or(apart) {
+            let of_progress = forecast.doubt_of_progress(predictive, line.limit.number);
+            let of_progress = of_progress.filter(|_| is_of_time);
+            match doubt.or(may_have_had.as_ref()).or(of_progress.as_ref()) {
                 Some(doubt) => found.doubted(doubt),
                 None if is_max && !is_known && may_pass() != LineVerdict::Within => {
                     found.doubted(&unseen_growth)

@@ -1,5 +1,5 @@
-use super::super::CanaryTime;
 use super::super::tests::{ended, forecast_of, near, run, with_memory};
+use super::super::{CanaryTime, Forecast};
 use crate::measurement::progress::JobProgress;
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
@@ -65,8 +65,8 @@ fn a_full_run_is_forecast_from_its_steps_as_far_as_they_can_be_believed() {
                 let time = time.expect(row);
                 for part in [0.2, 0.4, 0.6, 0.8, 0.9] {
                     let limit = part * limit.trim().parse::<f64>().unwrap();
-                    let is_within =
-                        time.chance_above(limit) <= 0.05 && !forecast.is_apart(time, limit);
+                    let is_within = time.chance_above(limit) <= 0.05
+                        && forecast.doubt_of_progress(time, limit).is_none();
                     assert!(!is_within, "{row}: at {limit}, {time:?}");
                 }
             }
@@ -108,5 +108,31 @@ fn a_slow_first_start_does_not_hide_what_the_next_canary_takes() {
         let [half, all] = [0.5, 1.0].map(|share| time.at(share, 1.0).median());
         assert!((30.0..=60.0).contains(&half), "{half}");
         assert!((58.0..=115.0).contains(&all), "{all}");
+    }
+}
+
+/// Steps that no canary came to may be dearer: only where the canaries that ran to their end have as many do they show all of them.
+/// What a full run says that does not go on as theirs confirms nothing, so nothing is within then, however far the limit.
+#[test]
+fn what_no_canary_came_to_is_in_doubt() {
+    let begun = |row| Measurement {
+        ended_early: true,
+        ..ended(printed(100.0, row), Outcome::TimedOut)
+    };
+    let of = |small, large, full| forecast_of(&[printed(1.0, small), printed(10.0, large), full]);
+    let reach = |forecast: &Forecast| {
+        let time = forecast[Metric::Time].as_ref().unwrap();
+        let steeper = time.if_steeper().quantile(0.95) / time.quantile(0.95);
+        (steeper > 1.5, forecast.largest_share.unwrap())
+    };
+    let epochs = begun("300: 100+10x20 of 100");
+    let epochs = of("21: 1+100x0.2 of 100", "201: 1+100x2 of 100", epochs);
+    assert_eq!(reach(&epochs), (false, 1.0));
+    let steps = begun("300: 100+100x2 of 1000");
+    let steps = of("26: 1+10x2 of 10", "215: 10+100x2 of 100", steps);
+    assert_eq!(reach(&steps), (true, 0.1));
+    for full in ["300: 100+10x20 of 200", "300: 0@1 of 100"] {
+        let epochs = of("21: 1+100x0.2 of 100", "201: 1+100x2 of 100", begun(full));
+        assert!(epochs.is_unconfirmed, "{full}");
     }
 }

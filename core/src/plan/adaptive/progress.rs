@@ -35,7 +35,9 @@ pub fn limit_of_full_run(
         return None;
     }
     let time = CanaryTime::learn(measured)?;
-    let [least, best] = forecast::worth_beginning(measured, share.0, time.at(1.0, 1.0).median())?;
+    let larger = next.map_or(0.0, |run| run.rung.size.share);
+    let full_run = time.at(1.0, 1.0).median();
+    let [least, best] = forecast::worth_beginning(measured, share.0, larger, full_run)?;
     let most = match next {
         Ok(run) if run.rung.size.fraction.0 > situation.largest_fraction() => {
             candidate(&run.rung, &time).median
@@ -78,9 +80,10 @@ mod tests {
     use crate::measurement::Measurement;
     use crate::measurement::progress::JobProgress;
 
-    /// A canary of so many percent: 1,000 steps of all data, after so many seconds for all of it.
-    fn printed(percent: f64, loading: f64, lines: u32) -> Measurement {
-        let (start, total) = (1.0 + loading * percent / 100.0, 10.0 * percent);
+    /// A canary of so many percent: so many steps, which take 1,000 s for all data, after so many seconds for all of it.
+    fn of_steps(total: f64, percent: f64, loading: f64, lines: u32) -> Measurement {
+        let (start, all) = (1.0 + loading * percent / 100.0, 10.0 * percent);
+        let at = |done| Seconds(start + done * all / total);
         let done = (0..=lines).map(|line| total * f64::from(line) / f64::from(lines));
         Measurement {
             progress: Some(JobProgress {
@@ -88,11 +91,15 @@ mod tests {
                 total: Some(total),
                 pass: Some(total),
                 passes: 1,
-                points: done.map(|done| (Seconds(start + done), done)).collect(),
+                points: done.map(|done| (at(done), done)).collect(),
                 doubts: Vec::new(),
             }),
-            ..run(percent, start + total)
+            ..run(percent, start + all)
         }
+    }
+
+    fn printed(percent: f64, loading: f64, lines: u32) -> Measurement {
+        of_steps(1000.0, percent, loading, lines)
     }
 
     /// Without a progress canary the next one is of so many percent, or the share is used up.
@@ -118,6 +125,9 @@ mod tests {
         assert_eq!(limit(&two(0.0, 100), Some(20.0), 0.1), Some(101.0));
         assert_eq!(limit(&two(50.0, 100), Some(20.0), 0.1), Some(151.0));
         assert_eq!(limit(&two(0.0, 100), None, 0.05), Some(51.0));
+        // With more steps of more data as far as a fifth of it would get, at its price less that of a third canary.
+        let growing = [1.0, 10.0].map(|percent| of_steps(10.0 * percent, percent, 0.0, 100));
+        assert_eq!(limit(&growing, Some(20.0), 0.1), Some(188.0));
         // Few lines: five of 25 epochs.
         assert_eq!(limit(&two(0.0, 25), Some(20.0), 0.1), Some(161.0));
         for (case, measured, next) in [
