@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::backend::{BackendKeys, Planned, Ready, Reuse, RunPart};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
-use crate::console::{AppError, Loudness, print, signals};
+use crate::console::{AppError, AppResult, Loudness, print, signals};
 use crate::exit;
 use crate::gate::backend;
 use crate::gate::batch;
@@ -23,10 +23,7 @@ use crate::workspace::changed_files;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
-pub(crate) async fn actuals(
-    arguments: &ActualsArguments,
-    loudness: Loudness,
-) -> Result<u8, AppError> {
+pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     let jobs = changed_files::named_jobs(&arguments.jobs, &project)?;
@@ -118,7 +115,7 @@ async fn forecast_job<'a>(
     runner: &'a Runner<'_>,
     job: &'a Job,
     history: &RunHistory,
-) -> Result<ForecastJob<'a>, AppError> {
+) -> AppResult<ForecastJob<'a>> {
     history.check_writable(&job.name).await?;
     let project = runner.project;
     let mut session = backend::open(&*runner.backend, project, job).await?;

@@ -9,7 +9,7 @@ use include_dir::{Dir, include_dir};
 
 use super::run;
 use crate::cli::{Cli, CliCommand};
-use crate::console::{AppError, Loudness, files, say};
+use crate::console::{AppError, AppResult, Loudness, files, say};
 use crate::git::GitCheckout;
 use crate::probe;
 
@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 const DATA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/examples/quickstart/data");
 
-pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> Result<u8, AppError> {
+pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> AppResult<u8> {
     let spec = folder.join("canary-gate.yml");
     let (here, shown) = (folder.display(), spec.display());
     let is_there = folder.symlink_metadata().is_ok();
@@ -79,7 +79,7 @@ pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> Result<u8, AppErr
     Ok(code)
 }
 
-fn find_python() -> Result<(), AppError> {
+fn find_python() -> AppResult<()> {
     let mut python = Command::new("python3");
     let answer = python.arg("--version").stdin(Stdio::null()).output();
     match answer.map(|answer| answer.status) {

@@ -7,7 +7,7 @@ use crate::change::AffectedJob;
 use crate::cli::DriftArguments;
 use crate::commands::publish::{self, ReportOutput};
 use crate::commands::run::{Checked, RunRequest};
-use crate::console::{AppError, Loudness, print, printable, signals};
+use crate::console::{AppError, AppResult, Loudness, print, printable, signals};
 use crate::drift::CheckRecord;
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
@@ -23,7 +23,7 @@ use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
 
-pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Result<u8, AppError> {
+pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     base_policy::apply_overrides(&mut project);
@@ -58,7 +58,7 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> Res
 }
 
 /// A check is of use where later ones find it: on the branch that a workflow runs for, and outside of Actions.
-pub(crate) fn refuse_another_place(origin: &RunOrigin) -> Result<(), AppError> {
+pub(crate) fn refuse_another_place(origin: &RunOrigin) -> AppResult<()> {
     if matches!(origin.scope, Scope::Main | Scope::Local) {
         return Ok(());
     }
@@ -75,7 +75,7 @@ async fn from_history(
     jobs: &[AffectedJob<'_>],
     origin: &RunOrigin,
     strictness: Strictness,
-) -> Result<Report, AppError> {
+) -> AppResult<Report> {
     let history = RunHistory::open(project, origin, None).await?;
     let mut reports = Vec::new();
     let mut notes = Vec::new();
@@ -140,7 +140,7 @@ pub(crate) async fn accept(
     project: &Project,
     jobs: &[AffectedJob<'_>],
     origin: &RunOrigin,
-) -> Result<Vec<String>, AppError> {
+) -> AppResult<Vec<String>> {
     let history = RunHistory::open(project, origin, None).await?;
     let mut newest = Vec::new();
     for one in jobs {

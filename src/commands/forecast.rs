@@ -9,7 +9,7 @@ use crate::assess::whole_report;
 use crate::cli::ForecastArguments;
 use crate::commands::publish::{self, ReportOutput};
 use crate::console::files::{self};
-use crate::console::{AppError, Loudness};
+use crate::console::{AppError, AppResult, Loudness};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::outcome;
@@ -23,7 +23,7 @@ use crate::workspace::{base_policy, recorded};
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";
 
-pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> Result<u8, AppError> {
+pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load_if_there(&arguments.spec)?;
     if let Some(project) = &mut project {
         project.region_flag.clone_from(&arguments.region);
@@ -164,7 +164,7 @@ fn newest_run(mut measurements: Vec<Measurement>) -> (Vec<Measurement>, Option<S
 fn by_job(
     measurements: Vec<Measurement>,
     asked: &[String],
-) -> Result<Vec<(String, Vec<Measurement>)>, AppError> {
+) -> AppResult<Vec<(String, Vec<Measurement>)>> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut jobs: Vec<(String, Vec<Measurement>)> = Vec::new();
     for measurement in measurements {

@@ -2,10 +2,10 @@
 
 use crate::backend::sagemaker::iam_policy::{self, Grantee};
 use crate::cli::{PolicyGrantee, SpecArguments};
-use crate::console::{AppError, print};
+use crate::console::{AppError, AppResult, print};
 use crate::workspace::project::{Project, environment_region};
 
-pub(crate) fn iam_policy(spec: &SpecArguments, grantee: PolicyGrantee) -> Result<u8, AppError> {
+pub(crate) fn iam_policy(spec: &SpecArguments, grantee: PolicyGrantee) -> AppResult<u8> {
     let project = Project::load(spec)?;
     let grantee = match grantee {
         PolicyGrantee::Ci => Grantee::Ci,

@@ -23,7 +23,7 @@ mod validate;
 use std::io::Write;
 
 use crate::cli::{Cli, CliCommand};
-use crate::console::{AppError, Loudness, terminal};
+use crate::console::{AppError, AppResult, Loudness, terminal};
 
 /// Whether logs have colours. The command line's word holds from here on.
 pub fn has_coloured_logs(cli: &Cli) -> bool {
@@ -71,9 +71,9 @@ pub fn execute(cli: &Cli) -> u8 {
 ///
 /// A command is called here and not before: the futures of all commands are too large for the frame of [`execute`] on the first
 /// thread, where the probe runs and whose stack `ulimit -s` may have made small.
-fn in_runtime<F>(command: impl FnOnce() -> F) -> Result<u8, AppError>
+fn in_runtime<F>(command: impl FnOnce() -> F) -> AppResult<u8>
 where
-    F: Future<Output = Result<u8, AppError>>,
+    F: Future<Output = AppResult<u8>>,
 {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

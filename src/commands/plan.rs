@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::backend::sagemaker::RunTags;
 use crate::cli::PlanArguments;
-use crate::console::{AppError, print_prose, printable};
+use crate::console::{AppResult, print_prose, printable};
 use crate::gate::backend;
 use crate::gate::pull_request_limit::PullRequestLimit;
 use crate::gate::run_history::RunHistory;
@@ -15,7 +15,7 @@ use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
 
-pub(crate) async fn plan(arguments: &PlanArguments) -> Result<u8, AppError> {
+pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;

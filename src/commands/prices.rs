@@ -3,7 +3,7 @@
 use crate::aws::offer_file;
 use crate::backend::sagemaker::price;
 use crate::cli::PricesCommand;
-use crate::console::{AppError, files, printable, say, warn};
+use crate::console::{AppError, AppResult, files, printable, say, warn};
 use crate::gate::backend;
 use crate::git::GitCheckout;
 use crate::grammar::count;
@@ -12,9 +12,7 @@ use crate::workspace::price_file;
 use crate::workspace::project::{environment_region, today};
 use crate::workspace::written_spec::{WrittenSpec, from_here};
 
-pub(crate) fn prices(
-    PricesCommand::Update { spec, region }: &PricesCommand,
-) -> Result<u8, AppError> {
+pub(crate) fn prices(PricesCommand::Update { spec, region }: &PricesCommand) -> AppResult<u8> {
     let WrittenSpec { spec, file, folder } = WrittenSpec::find(spec, None)?;
     let region = region.clone().or(spec.region);
     let region = region.or_else(environment_region).unwrap_or_default();

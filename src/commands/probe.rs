@@ -1,10 +1,10 @@
 //! `probe`: runs a command under the sampler; starts no runtime.
 
 use crate::cli::ProbeArguments;
-use crate::console::AppError;
+use crate::console::{AppError, AppResult};
 use crate::probe::{self, Destination, ProbeOptions, UsageScope};
 
-pub(crate) fn probe(arguments: &ProbeArguments) -> Result<u8, AppError> {
+pub(crate) fn probe(arguments: &ProbeArguments) -> AppResult<u8> {
     let report = probe::run(&ProbeOptions {
         output: output(arguments),
         max_runtime: arguments.max_runtime,

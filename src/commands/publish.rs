@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::{OutputArguments, VerdictArguments};
-use crate::console::{AppError, Loudness, files, print, say, terminal};
+use crate::console::{AppError, AppResult, Loudness, files, print, say, terminal};
 use crate::exit::Strictness;
 use crate::grammar;
 use crate::report::format::ReportFormat;
@@ -39,7 +39,7 @@ impl<'a> ReportOutput<'a> {
         arguments: &'a OutputArguments,
         root: &Path,
         loudness: Loudness,
-    ) -> Result<Self, AppError> {
+    ) -> AppResult<Self> {
         let mut files = Vec::new();
         for path in &arguments.outputs {
             let extension = path.extension().and_then(|extension| extension.to_str());
@@ -69,11 +69,7 @@ impl<'a> ReportOutput<'a> {
 
     /// Publishes what a command found. Returns the exit code, or the command's error with that code. The report is printed even
     /// if a file cannot be written.
-    pub(crate) fn publish_found(
-        &self,
-        report: &Report,
-        failed: Option<AppError>,
-    ) -> Result<u8, AppError> {
+    pub(crate) fn publish_found(&self, report: &Report, failed: Option<AppError>) -> AppResult<u8> {
         let written = self.publish(report);
         // Whoever reads both has read it above.
         let is_said = self.arguments.format.is_for_terminal() && terminal::is_shared();
@@ -88,7 +84,7 @@ impl<'a> ReportOutput<'a> {
     }
 
     /// Publishes a report, and returns its exit code. It is printed first, so that a file that cannot be written does not suppress it.
-    pub(crate) fn publish(&self, report: &Report) -> Result<u8, AppError> {
+    pub(crate) fn publish(&self, report: &Report) -> AppResult<u8> {
         let style = TerminalStyle {
             colours: terminal::colours_on_stdout(),
             width: terminal::stdout_width(),

@@ -4,11 +4,11 @@ use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
 use crate::cli::{Cli, SchemaKind};
-use crate::console::{AppError, print};
+use crate::console::{AppError, AppResult, print};
 use crate::{report, spec};
 
 /// A page of the manual.
-pub(crate) fn man(names: &[String]) -> Result<u8, AppError> {
+pub(crate) fn man(names: &[String]) -> AppResult<u8> {
     let mut command = Cli::command();
     command.build();
     for name in names {
@@ -32,7 +32,7 @@ pub(crate) fn man(names: &[String]) -> Result<u8, AppError> {
 }
 
 /// A shell's completions.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8, AppError> {
+pub(crate) fn completions(shell: clap_complete::Shell) -> AppResult<u8> {
     let mut command = Cli::command();
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, "canary-gate", &mut text);
@@ -55,7 +55,7 @@ fn with_hyphens(text: &str, command: &Command) -> String {
 }
 
 /// The program's formats.
-pub(crate) fn schema(kind: SchemaKind) -> Result<u8, AppError> {
+pub(crate) fn schema(kind: SchemaKind) -> AppResult<u8> {
     let schema = match kind {
         SchemaKind::Spec => spec::json_schema(),
         SchemaKind::Report => report::report_schema(),

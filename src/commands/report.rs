@@ -4,14 +4,11 @@ use crate::cli::ReportArguments;
 use crate::commands::merge_request;
 use crate::commands::publish::ReportOutput;
 use crate::console::files;
-use crate::console::{AppError, Loudness};
+use crate::console::{AppError, AppResult, Loudness};
 use crate::report;
 use crate::workspace::recorded;
 
-pub(crate) async fn report(
-    arguments: &ReportArguments,
-    loudness: Loudness,
-) -> Result<u8, AppError> {
+pub(crate) async fn report(arguments: &ReportArguments, loudness: Loudness) -> AppResult<u8> {
     let here = files::current_folder()?;
     let output = ReportOutput::prepare(&arguments.output, &here, loudness)?;
     let parts = arguments.from.iter().map(|file| recorded::report(file));

@@ -8,7 +8,7 @@ use crate::cli::RunArguments;
 use crate::commands::merge_request;
 use crate::commands::publish::{self, ReportOutput};
 use crate::console::signals::{self, Interruption};
-use crate::console::{AppError, Loudness};
+use crate::console::{AppError, AppResult, Loudness};
 pub(crate) use crate::gate::RunRequest;
 use crate::gate::{self, GateFailure, detached, outcome};
 use crate::history::record::Command;
@@ -20,7 +20,7 @@ use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 use crate::workspace::{base_policy, changed_files};
 
-pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<u8, AppError> {
+pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> AppResult<u8> {
     let spec = (arguments.spec.spec.iter()).map(|spec| spec.display().to_string());
     let about = Vec::from_iter(spec.chain(arguments.change.jobs.iter().cloned()));
     let note = merge_request::wanted(arguments.comment.as_deref(), &about);
@@ -38,7 +38,7 @@ pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> Result<
 async fn found(
     arguments: &RunArguments,
     loudness: Loudness,
-) -> Result<(ReportOutput<'_>, Checked), AppError> {
+) -> AppResult<(ReportOutput<'_>, Checked)> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     project.grows = project.relative(arguments.measurements.iter());
@@ -118,7 +118,7 @@ impl<'a> RunRequest<'a> {
             &RunRequest<'a>,
             &Project,
             &[AffectedJob<'_>],
-        ) -> Result<Option<Report>, AppError>,
+        ) -> AppResult<Option<Report>>,
     ) -> Result<Checked, GateFailure> {
         if self.part != RunPart::Whole {
             detached::prepare(&mut project)?;

@@ -3,7 +3,7 @@
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::sagemaker::{Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept};
 use crate::cli::SweepArguments;
-use crate::console::{AppError, print, printable, say};
+use crate::console::{AppError, AppResult, print, printable, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::outside_error::OutsideError;
@@ -16,7 +16,7 @@ pub(crate) enum Sweeping {
     OnlyShown,
 }
 
-pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
+pub(crate) async fn sweep(arguments: &SweepArguments) -> AppResult<u8> {
     let project = Project::load(&arguments.spec)?;
     let sweep = match &arguments.run {
         Some(run) => Sweep::Run {
@@ -34,11 +34,7 @@ pub(crate) async fn sweep(arguments: &SweepArguments) -> Result<u8, AppError> {
 }
 
 /// Stops and removes what `sweep` selects, and prints it. Returns the exit code.
-pub(crate) async fn of(
-    project: &Project,
-    sweep: &Sweep<'_>,
-    sweeping: Sweeping,
-) -> Result<u8, AppError> {
+pub(crate) async fn of(project: &Project, sweep: &Sweep<'_>, sweeping: Sweeping) -> AppResult<u8> {
     if !project.traits().is_remote {
         let what = format!(
             "the {} backend leaves nothing behind to sweep",
@@ -103,7 +99,7 @@ async fn stop_and_remove(
     backend: &SagemakerBackend,
     left: Vec<Leftover>,
     places: Vec<S3Uri>,
-) -> Result<u8, AppError> {
+) -> AppResult<u8> {
     let mut code = 0;
     let mut text = String::new();
     let mut sweep = |done: String, result: Result<(), OutsideError>| match result {

@@ -3,14 +3,14 @@
 use crate::backend::sagemaker::RunTags;
 use crate::cli::SpecArguments;
 use crate::commands::check;
-use crate::console::{AppError, Loudness, print_prose, printable, say, warn};
+use crate::console::{AppResult, Loudness, print_prose, printable, say, warn};
 use crate::gate::backend;
 use crate::grammar::count;
 use crate::workspace::base_policy;
 use crate::workspace::changed_files::warn_of_idle_globs;
 use crate::workspace::project::Project;
 
-pub(crate) async fn validate(arguments: &SpecArguments) -> Result<u8, AppError> {
+pub(crate) async fn validate(arguments: &SpecArguments) -> AppResult<u8> {
     let project = Project::load(arguments)?;
     let spec = &project.spec;
     project.warn(Loudness::Normal);
@@ -36,7 +36,7 @@ pub(crate) async fn validate(arguments: &SpecArguments) -> Result<u8, AppError> 
 
 /// Warns about what `check` finds missing without calling a service, and counts it. It never fails: a spec is validated also where
 /// its data are not.
-async fn warn_of_missing(project: &Project) -> Result<usize, AppError> {
+async fn warn_of_missing(project: &Project) -> AppResult<usize> {
     let mut missing = 0;
     let mut backend = None;
     if !project.traits().is_remote {

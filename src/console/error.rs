@@ -15,6 +15,9 @@ use crate::secret::SecretMask;
 use crate::spec::SpecErrors;
 use crate::verdict::Reason;
 
+/// What a step of a command gives, or why the command ends without a verdict.
+pub(crate) type AppResult<T> = Result<T, AppError>;
+
 /// Why a command ended without a verdict.
 #[derive(Debug, Default)]
 pub(crate) struct AppError {

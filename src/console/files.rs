@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, printable, say};
 use crate::git::own_files;
 use crate::report::template::Template;
 use crate::units::Bytes;
 
 /// Reads a template of the page; one that names what there is not is an error.
-pub(crate) fn read_template(file: &Path) -> Result<Template, AppError> {
+pub(crate) fn read_template(file: &Path) -> AppResult<Template> {
     let name = file.display().to_string();
     let text = read_text(file).map_err(|source| {
         AppError::usage(format!("the template {name} cannot be read"))
@@ -23,7 +23,7 @@ pub(crate) fn read_template(file: &Path) -> Result<Template, AppError> {
 }
 
 /// A template by its text.
-pub(crate) fn parse_template(name: &str, text: &str) -> Result<Template, AppError> {
+pub(crate) fn parse_template(name: &str, text: &str) -> AppResult<Template> {
     Template::parse(text).map_err(|error| {
         AppError::usage(format!("the template {name} cannot be used"))
             .help("docs/template.md lists the values that a template can name")
@@ -35,7 +35,7 @@ pub(crate) fn parse_template(name: &str, text: &str) -> Result<Template, AppErro
 pub(crate) const LARGEST_TEXT: Bytes = Bytes(16 << 20);
 
 /// The working directory, links resolved.
-pub(crate) fn current_folder() -> Result<PathBuf, AppError> {
+pub(crate) fn current_folder() -> AppResult<PathBuf> {
     std::env::current_dir()
         .and_then(|folder| folder.canonicalize())
         .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))
@@ -131,7 +131,7 @@ pub(crate) fn resolve_as_far_as_there(path: &Path) -> io::Result<PathBuf> {
 /// Refuses a target that is a link, that lies behind a link inside the checkout, or whose folder does not exist.
 ///
 /// A pull request can commit a link; a write must not follow it to another file.
-pub(crate) fn check_target(path: &Path, root: &Path) -> Result<(), AppError> {
+pub(crate) fn check_target(path: &Path, root: &Path) -> AppResult<()> {
     let absolute = std::path::absolute(path).map_err(|source| {
         AppError::usage(format!("`{}` is not a path", path.display())).caused_by(source)
     })?;
@@ -184,7 +184,7 @@ pub(crate) fn write_asked(
     content: &[u8],
     root: &Path,
     loudness: Loudness,
-) -> Result<(), AppError> {
+) -> AppResult<()> {
     write_readable(path, content, root)?;
     own_files::remember(root, path);
     if loudness > Loudness::Quiet && !is_device(path) {
@@ -194,12 +194,12 @@ pub(crate) fn write_asked(
 }
 
 /// Writes a file atomically, which others may read as far as the umask lets them.
-pub(crate) fn write_readable(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
+pub(crate) fn write_readable(path: &Path, content: &[u8], root: &Path) -> AppResult<()> {
     write_with_mode(path, content, root, AS_THE_UMASK_SAYS)
 }
 
 /// Writes a file atomically: to a temporary file beside it, then renamed. Only its owner may read it.
-pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> Result<(), AppError> {
+pub(crate) fn write_new(path: &Path, content: &[u8], root: &Path) -> AppResult<()> {
     write_with_mode(path, content, root, OWNERS_ALONE)
 }
 
@@ -209,7 +209,7 @@ fn is_device(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.file_type().is_char_device())
 }
 
-fn write_with_mode(path: &Path, content: &[u8], root: &Path, mode: u32) -> Result<(), AppError> {
+fn write_with_mode(path: &Path, content: &[u8], root: &Path, mode: u32) -> AppResult<()> {
     check_target(path, root)?;
     if is_device(path) {
         let device = OpenOptions::new().write(true).open(path);
@@ -233,7 +233,7 @@ fn write_with_mode(path: &Path, content: &[u8], root: &Path, mode: u32) -> Resul
 }
 
 /// Creates the gate's own folder, with a `.gitignore` of `*`.
-pub(crate) fn make_state_folder(folder: &Path) -> Result<(), AppError> {
+pub(crate) fn make_state_folder(folder: &Path) -> AppResult<()> {
     if folder.is_symlink() {
         return Err(AppError::failed(format!(
             "{} is a link; the gate's own folder must be a folder",

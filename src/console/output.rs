@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::cli::Verbosity;
-use crate::console::error::AppError;
+use crate::console::error::{AppError, AppResult};
 use crate::console::terminal;
 use crate::report::escape;
 
@@ -43,7 +43,7 @@ impl Loudness {
 }
 
 /// Prints to standard output. A closed pipe is not a failure.
-pub(crate) fn print(text: &str) -> Result<(), AppError> {
+pub(crate) fn print(text: &str) -> AppResult<()> {
     let mut stdout = std::io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
     match printed.and_then(|()| stdout.flush()) {
@@ -57,7 +57,7 @@ pub(crate) fn print(text: &str) -> Result<(), AppError> {
 }
 
 /// Prints lines of prose to standard output, as wide as its terminal.
-pub(crate) fn print_prose(text: &str) -> Result<(), AppError> {
+pub(crate) fn print_prose(text: &str) -> AppResult<()> {
     let width = terminal::stdout_width().map(usize::from);
     print(&terminal::wrapped(text, width))
 }

@@ -4,8 +4,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::backend::Cancellation;
-use crate::console::AppError;
 use crate::console::progress::Progress;
+use crate::console::{AppError, AppResult};
 use crate::exit;
 
 /// Listens for signals during one command.
@@ -22,7 +22,7 @@ pub(crate) struct Interruption {
 pub(crate) async fn unless_cancelled<T>(
     work: impl Future<Output = T>,
     cancellation: &Cancellation,
-) -> Result<T, AppError> {
+) -> AppResult<T> {
     tokio::select! {
         done = work => Ok(done),
         () = cancellation.cancelled() => Err(AppError::failed("interrupted before the first canary")),
@@ -30,7 +30,7 @@ pub(crate) async fn unless_cancelled<T>(
 }
 
 /// Starts to listen.
-pub(crate) fn watch() -> Result<Interruption, AppError> {
+pub(crate) fn watch() -> AppResult<Interruption> {
     let listen = |kind| {
         signal(kind)
             .map_err(|source| AppError::failed("could not listen for signals").caused_by(source))
@@ -50,7 +50,7 @@ impl Interruption {
     pub(crate) async fn unless_interrupted<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> Result<T, AppError> {
+    ) -> AppResult<T> {
         tokio::select! {
             done = work => Ok(done),
             code = self.next() => {
@@ -62,9 +62,9 @@ impl Interruption {
     /// Does `work`. The first signal cancels its canaries and waits for it to end; the second drops it.
     pub(crate) async fn unless_impatient<T>(
         mut self,
-        work: impl Future<Output = Result<T, AppError>>,
+        work: impl Future<Output = AppResult<T>>,
         progress: &Progress,
-    ) -> Result<T, AppError> {
+    ) -> AppResult<T> {
         tokio::pin!(work);
         tokio::select! {
             result = &mut work => result,

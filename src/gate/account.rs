@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::console::AppError;
+use crate::console::{AppError, AppResult};
 use crate::gate::outcome::GateOutcome;
 use crate::gate::run_history::RunHistory;
 use crate::gate::runner::Runner;
@@ -24,7 +24,7 @@ pub(crate) async fn complete(
     gated: &mut GateOutcome,
     runner: &Runner<'_>,
     history: &RunHistory,
-) -> Result<BillingState, AppError> {
+) -> AppResult<BillingState> {
     let bills = runner.backend.bills().await?;
     let Some(since) = bills.iter().map(|bill| bill.created_at).min() else {
         return Ok(BillingState::Shown);

@@ -12,7 +12,7 @@ use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
 use crate::backend::{Backend, Planned, Ready, Session};
 use crate::canary::Dataset;
-use crate::console::{AppError, files, say, warn};
+use crate::console::{AppError, AppResult, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::error::{ForgeError, ForgeErrorKind};
 use crate::github::id_token::IdTokenService;
@@ -33,7 +33,7 @@ pub(crate) async fn backend_of(
     project: &Project,
     pass_env: &[String],
     tags: RunTags,
-) -> Result<Box<dyn Backend>, AppError> {
+) -> AppResult<Box<dyn Backend>> {
     let traits = project.traits();
     if !traits.runs_here && !pass_env.is_empty() {
         let why = match traits.replays {
@@ -58,7 +58,7 @@ pub(crate) async fn backend_of(
 /// none to be set up.
 pub(crate) fn source_check(
     project: &Project,
-) -> Result<impl Fn(&Job) -> Result<(), OutsideError>, AppError> {
+) -> AppResult<impl Fn(&Job) -> Result<(), OutsideError>> {
     let paths = project_paths(project)?;
     let backend = project.spec.backend;
     Ok(move |job: &Job| match backend {
@@ -100,7 +100,7 @@ pub(crate) async fn prepare<'a>(
     job: &'a Job,
     dataset: &Dataset,
     plan: &mut Plan,
-) -> Result<Box<dyn Ready + 'a>, AppError> {
+) -> AppResult<Box<dyn Ready + 'a>> {
     check_supply(&*session, plan)?;
     // On this machine canaries need no price, but machine time that nothing would hold is refused here too.
     if project.traits().is_remote || job.canary.max_seconds.is_some() {
@@ -153,7 +153,7 @@ fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), Out
 pub(crate) async fn sagemaker_backend(
     project: &Project,
     tags: RunTags,
-) -> Result<SagemakerBackend, AppError> {
+) -> AppResult<SagemakerBackend> {
     let aws = aws(project).await?;
     let program = probe_program()?;
     let paths = project_paths(project)?;
@@ -161,7 +161,7 @@ pub(crate) async fn sagemaker_backend(
 }
 
 /// AWS in the project's region; nothing is sent.
-pub(crate) async fn aws(project: &Project) -> Result<Aws, AppError> {
+pub(crate) async fn aws(project: &Project) -> AppResult<Aws> {
     let region = project.region().ok_or_else(|| {
         AppError::failed("no AWS region is named")
             .help("write `region: us-east-1` into the spec, or set AWS_REGION")
@@ -172,7 +172,7 @@ pub(crate) async fn aws(project: &Project) -> Result<Aws, AppError> {
 }
 
 /// The role that the program assumes itself, where who started it names one.
-fn role(project: &Project) -> Result<Option<AssumedRole>, AppError> {
+fn role(project: &Project) -> AppResult<Option<AssumedRole>> {
     let Some(arn) = project.role_to_assume.clone() else {
         return Ok(None);
     };
@@ -204,7 +204,7 @@ fn without_token(arn: &str, error: &ForgeError) -> OutsideError {
 }
 
 /// What every wait for AWS is multiplied by: 1, but for tests that play AWS with a clock of their own.
-pub(crate) fn pace() -> Result<f64, AppError> {
+pub(crate) fn pace() -> AppResult<f64> {
     let Some(written) = std::env::var_os("CANARY_GATE_PACE") else {
         return Ok(1.0);
     };
@@ -215,7 +215,7 @@ pub(crate) fn pace() -> Result<f64, AppError> {
         .ok_or_else(|| AppError::usage("CANARY_GATE_PACE is not a number from 0 to 1"))
 }
 
-fn project_paths(project: &Project) -> Result<ProjectPaths, AppError> {
+fn project_paths(project: &Project) -> AppResult<ProjectPaths> {
     Ok(ProjectPaths {
         checkout: project.root.clone(),
         spec_folder: project.folder.clone(),
@@ -239,21 +239,21 @@ fn history_folder(project: &Project) -> Option<PathBuf> {
 }
 
 /// The program that runs as the probe in a container: this one, or a static build of it for who runs another.
-fn probe_program() -> Result<PathBuf, AppError> {
+fn probe_program() -> AppResult<PathBuf> {
     match std::env::var_os("CANARY_GATE_PROBE") {
         Some(path) if !path.is_empty() => Ok(path.into()),
         _ => own_program(),
     }
 }
 
-fn own_program() -> Result<PathBuf, AppError> {
+fn own_program() -> AppResult<PathBuf> {
     std::env::current_exe().map_err(|source| {
         AppError::failed("could not find this program's own file").caused_by(source)
     })
 }
 
 /// The backend that hands out the runs of the spec's recording.
-fn replay_backend(project: &Project) -> Result<ReplayBackend, AppError> {
+fn replay_backend(project: &Project) -> AppResult<ReplayBackend> {
     let Some(written) = &project.spec.recording else {
         unreachable!("a spec with `backend: replay` has a recording");
     };

@@ -4,8 +4,8 @@ use crate::assess::{unfinished, whole_report};
 use crate::backend::{CanaryProgress, CanaryState};
 use crate::canary::CanaryRun;
 use crate::change::AffectedJob;
-use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
+use crate::console::{AppError, AppResult};
 use crate::gate::detached;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
 use crate::gate::outcome::GateOutcome;
@@ -26,7 +26,7 @@ const START_THEM: &str = "start them with canary-gate run --detach at this commi
 pub(crate) async fn collect(
     input: &LabInput<'_>,
     plan: &mut Plan,
-) -> Result<Result<JobMeasurements, GateOutcome>, AppError> {
+) -> AppResult<Result<JobMeasurements, GateOutcome>> {
     let (affected, runner) = (input.affected, input.runner);
     detached::fix(input, plan);
     let found = match look_for(input, plan.own()).await {
@@ -116,10 +116,7 @@ fn not_yet(affected: &AffectedJob<'_>, reason: &Reason, error: AppError) -> Gate
 }
 
 /// What there is of the canaries of one configuration, in the history or in the backend.
-async fn look_for(
-    input: &LabInput<'_>,
-    one: &PlannedConfiguration,
-) -> Result<FoundCanaries, AppError> {
+async fn look_for(input: &LabInput<'_>, one: &PlannedConfiguration) -> AppResult<FoundCanaries> {
     let runs = match &one.runs {
         Ok(PlannedRuns::Fixed(runs)) => runs.as_slice(),
         Ok(PlannedRuns::Ladder(_)) | Err(_) => &[],

@@ -3,7 +3,7 @@
 use crate::assess::whole_report;
 use crate::backend::{CanaryPayer, CanaryState};
 use crate::canary::CanaryRun;
-use crate::console::AppError;
+use crate::console::{AppError, AppResult};
 use crate::gate::batch::CanaryFate;
 use crate::gate::lab::{self, LabInput};
 use crate::gate::outcome::GateOutcome;
@@ -18,7 +18,7 @@ use crate::workspace::project::Project;
 
 /// Refuses a part of a run on a backend whose canaries end with the gate. Else lets no canary keep machines for another one, since
 /// nobody would end the pool.
-pub(crate) fn prepare(project: &mut Project) -> Result<(), AppError> {
+pub(crate) fn prepare(project: &mut Project) -> AppResult<()> {
     if !project.traits().is_remote {
         return Err(AppError::usage(format!(
             "the {} backend cannot detach: its canaries stop with the gate",
@@ -53,7 +53,7 @@ pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan) {
 
 /// Starts the canaries of a plan. Where one on `instance` cannot be started, but for want of room or money, all of the job are stopped
 /// again.
-pub(crate) async fn launch(input: &LabInput<'_>, plan: &mut Plan) -> Result<GateOutcome, AppError> {
+pub(crate) async fn launch(input: &LabInput<'_>, plan: &mut Plan) -> AppResult<GateOutcome> {
     let (affected, cancellation) = (input.affected, &input.runner.cancellation);
     let is_adaptive = plan.is_adaptive();
     fix(input, plan);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use crate::console::{AppError, files, say};
+use crate::console::{AppError, AppResult, files, say};
 use crate::measurement::Measurement;
 use crate::workspace::project::Project;
 use crate::workspace::written_spec;
@@ -56,7 +56,7 @@ fn free_name(kept: &mut BTreeSet<String>, job: &str, machines: &str, number: usi
 }
 
 /// Makes the folder; before the first log of a run it is emptied.
-fn prepare(project: &Project, is_first: bool) -> Result<(), AppError> {
+fn prepare(project: &Project, is_first: bool) -> AppResult<()> {
     let state = project.state_folder();
     files::make_state_folder(&state)?;
     let folder = state.join(FOLDER);

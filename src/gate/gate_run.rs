@@ -13,7 +13,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::sagemaker::RunTags;
 use crate::backend::{Reuse, RunPart};
-use crate::console::{AppError, files};
+use crate::console::{AppError, AppResult, files};
 use crate::workspace::project::Project;
 
 /// GitHub's number of a workflow run.
@@ -38,7 +38,7 @@ pub(crate) struct GateRun {
 impl GateRun {
     /// The run that GitHub names, else the one that a killed gate left behind, else a new one. Only a backend whose canaries
     /// outlive the gate needs one that is kept, and only who starts some: who collects leaves alone what a killed gate left.
-    pub(crate) fn begin(project: &Project, part: RunPart) -> Result<Self, AppError> {
+    pub(crate) fn begin(project: &Project, part: RunPart) -> AppResult<Self> {
         let github = std::env::var(GITHUB_RUN).ok().filter(|id| is_id(id));
         let is_kept = project.traits().is_remote && part != RunPart::Collect;
         if github.is_some() || !is_kept {

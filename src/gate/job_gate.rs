@@ -10,8 +10,8 @@ use crate::assess::whole_report;
 use crate::backend::{BackendKeys, JobNotes, ListedData, Ready, RunPart, Session};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
-use crate::console::AppError;
 use crate::console::signals::unless_cancelled;
+use crate::console::{AppError, AppResult};
 use crate::drift::CheckRecord;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::backend;
@@ -47,7 +47,7 @@ pub(crate) struct JobGate<'a> {
 
 impl<'a> JobGate<'a> {
     /// One job from its data to its part of the report.
-    pub(crate) async fn run(&self) -> Result<GateOutcome, AppError> {
+    pub(crate) async fn run(&self) -> AppResult<GateOutcome> {
         let (gate, affected, account) = (self.gate, self.affected, self.account);
         let (request, history, runner) = (gate.request, gate.history, gate.runner);
         let (job, project) = (affected.job, runner.project);
@@ -154,7 +154,7 @@ impl<'a> JobGate<'a> {
     /// first. Spends nothing.
     async fn look(
         &self,
-    ) -> Result<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>), AppError> {
+    ) -> AppResult<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>)> {
         let (job, gate) = (self.affected.job, self.gate);
         let (history, runner) = (gate.history, gate.runner);
         let opened = backend::open(&*runner.backend, runner.project, job).await;
@@ -180,7 +180,7 @@ impl<'a> JobGate<'a> {
         session: Box<dyn Session<'a> + 'a>,
         dataset: &Dataset,
         plan: &mut Plan,
-    ) -> Result<(Box<dyn Ready + 'a>, BackendKeys, Option<BaseResult>), AppError> {
+    ) -> AppResult<(Box<dyn Ready + 'a>, BackendKeys, Option<BaseResult>)> {
         let (job, gate) = (self.affected.job, self.gate);
         let prepared = backend::prepare(session, gate.runner.project, job, dataset, plan).await;
         let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
@@ -228,7 +228,7 @@ impl<'a> JobGate<'a> {
         keys: &BackendKeys,
         checks: &[RecordedForecast],
         report: &mut JobReport,
-    ) -> Result<(), AppError> {
+    ) -> AppResult<()> {
         let (job, gate) = (self.affected.job, self.gate);
         let (request, history) = (gate.request, gate.history);
         // A check that broke off, or whose training failed, says nothing that others could be held against.

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::console::{AppError, files};
+use crate::console::{AppError, AppResult, files};
 use crate::git::own_files;
 use crate::measurement::{Measurement, table};
 
@@ -21,7 +21,7 @@ pub(crate) struct MeasurementsFile<'a> {
 impl<'a> MeasurementsFile<'a> {
     /// Opens the file before anything is run, so that a path that cannot be written costs nothing. `root` is that of the
     /// checkout.
-    pub(crate) fn open(path: &'a Path, root: &'a Path) -> Result<Self, AppError> {
+    pub(crate) fn open(path: &'a Path, root: &'a Path) -> AppResult<Self> {
         let has_lines = match path.extension().and_then(|extension| extension.to_str()) {
             Some("jsonl") => true,
             Some("csv") => false,
@@ -40,7 +40,7 @@ impl<'a> MeasurementsFile<'a> {
     }
 
     /// Writes what was measured.
-    pub(crate) fn write(self, measurements: &[Measurement]) -> Result<(), AppError> {
+    pub(crate) fn write(self, measurements: &[Measurement]) -> AppResult<()> {
         let Some(mut file) = self.lines else {
             let table = table::write_seed_csv(measurements);
             return files::write_new(self.path, table.as_bytes(), self.root);
@@ -51,7 +51,7 @@ impl<'a> MeasurementsFile<'a> {
     }
 }
 
-fn open_lines(path: &Path) -> Result<File, AppError> {
+fn open_lines(path: &Path) -> AppResult<File> {
     let cannot_write = |source| files::cannot_write(path, source);
     let mut file = OpenOptions::new()
         .read(true)

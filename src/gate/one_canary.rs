@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::backend::{Reuse, RunPart};
 use crate::canary::{CanaryRun, Dataset};
 use crate::console::signals::{self, unless_cancelled};
-use crate::console::{AppError, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, printable, say};
 use crate::gate::backend;
 use crate::gate::batch;
 use crate::gate::runner::Runner;
@@ -26,7 +26,7 @@ pub(crate) async fn run(
     pass_env: &[String],
     max_spend: Option<Usd>,
     loudness: Loudness,
-) -> Result<Measurement, AppError> {
+) -> AppResult<Measurement> {
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let whole = (RunPart::Whole, Reuse::Never);
@@ -52,11 +52,7 @@ pub(crate) async fn run(
     interruption.unless_impatient(work, &runner.progress).await
 }
 
-async fn measure(
-    job: &Job,
-    max_spend: Option<Usd>,
-    runner: &Runner<'_>,
-) -> Result<Measurement, AppError> {
+async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppResult<Measurement> {
     let project = runner.project;
     let backend = &*runner.backend;
     let look = async {

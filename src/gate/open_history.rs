@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, files, printable, say};
+use crate::console::{AppError, AppResult, files, printable, say};
 use crate::gate::backend;
 use crate::history::{Damaged, History, Scope};
 use crate::report::DOCUMENTS;
@@ -13,7 +13,7 @@ use crate::workspace::project::{Project, STATE_FOLDER};
 /// # Errors
 ///
 /// The folder is outside the checkout; or git tracks a file in it: a branch could bring records of its own.
-pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, AppError> {
+pub(crate) async fn open(project: &Project, scope: Scope) -> AppResult<History> {
     let written = project.spec.history.as_deref();
     let written = written.unwrap_or(STATE_FOLDER);
     if written.starts_with("s3:") {
@@ -32,7 +32,7 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> Result<History, App
 
 /// A folder of the checkout, which need not exist: relative to the checkout root with no link resolved, and with links resolved in
 /// the part that exists.
-fn folder(project: &Project, written: &str) -> Result<(PathBuf, PathBuf), AppError> {
+fn folder(project: &Project, written: &str) -> AppResult<(PathBuf, PathBuf)> {
     let joined: PathBuf = project.place_of(written).components().collect();
     let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
         AppError::failed(format!("history: `{written}` cannot be read"))
@@ -54,7 +54,7 @@ fn refuse_tracked(
     project: &Project,
     written: &str,
     (as_written, real): (&Path, &Path),
-) -> Result<(), AppError> {
+) -> AppResult<()> {
     let Some(checkout) = &project.checkout else {
         return Ok(());
     };

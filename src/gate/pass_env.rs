@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::console::AppError;
+use crate::console::{AppError, AppResult};
 use crate::secret::SecretMask;
 
 /// Variables of the gate's own secrets. A local canary gets none of them, and may read them from `/proc` all the same.
@@ -30,7 +30,7 @@ pub(crate) fn secrets(pass_env: &[String]) -> SecretMask {
 /// The variables that a canary gets from the caller; the backend adds its own.
 ///
 /// A variable named with `--pass-env` and not set is an error: the training code would fail without it.
-pub(crate) fn environment(pass_env: &[String]) -> Result<Vec<(OsString, OsString)>, AppError> {
+pub(crate) fn environment(pass_env: &[String]) -> AppResult<Vec<(OsString, OsString)>> {
     for name in pass_env {
         let valid = !name.is_empty() && !name.contains(['=', '\0']);
         if !valid {

@@ -1,6 +1,6 @@
 //! The limit for all checks of one pull request: what those before this one cost comes from the history.
 
-use crate::console::{AppError, printable};
+use crate::console::{AppError, AppResult, printable};
 use crate::gate::run_history::RunHistory;
 use crate::history::record::Event;
 use crate::history::{PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
@@ -39,7 +39,7 @@ impl PullRequestLimit {
         project: &Project,
         origin: &RunOrigin,
         history: &RunHistory,
-    ) -> Result<Self, AppError> {
+    ) -> AppResult<Self> {
         let Some(limit) = limit else {
             return Ok(Self::None);
         };

@@ -8,7 +8,7 @@ use crate::assess::whole_report;
 use crate::backend::{BackendEnd, RunPart};
 use crate::change::AffectedJob;
 use crate::console::signals::Interruption;
-use crate::console::{AppError, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, printable, say};
 use crate::gate::account::{self, BillingState};
 use crate::gate::job_gate::{Gate, JobGate};
 use crate::gate::measurements_file::MeasurementsFile;
@@ -110,7 +110,7 @@ async fn pull_request_limit(
     affected: &[AffectedJob<'_>],
     request: &RunRequest<'_>,
     history: &RunHistory,
-) -> Result<PullRequestLimit, AppError> {
+) -> AppResult<PullRequestLimit> {
     let limit = request.max_spend_per_pull_request;
     // What was detached is in the history when it is collected, which is later than the next start.
     if limit.is_some() && request.part != RunPart::Whole {

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::assess::input::BaseResult;
 use crate::backend::BackendKeys;
 use crate::canary::Key;
-use crate::console::{AppError, printable};
+use crate::console::{AppError, AppResult, printable};
 use crate::drift::CheckRecord;
 use crate::gate::open_history;
 use crate::history::record::{self, Command, Content, Record, Writer};
@@ -81,7 +81,7 @@ impl RunHistory {
         project: &Project,
         origin: &RunOrigin,
         run_id: Option<&str>,
-    ) -> Result<Self, AppError> {
+    ) -> AppResult<Self> {
         Ok(Self {
             history: open_history::open(project, origin.scope).await?,
             writer: Writer {
@@ -95,7 +95,7 @@ impl RunHistory {
 
     /// The names of a job's records, oldest first. Asked for before anything is spent, so that a history that may not be read is an
     /// error in time.
-    pub(crate) async fn of_job(&self, job: &str) -> Result<Vec<Entry>, AppError> {
+    pub(crate) async fn of_job(&self, job: &str) -> AppResult<Vec<Entry>> {
         let known = self.known.borrow().entries.get(job).cloned();
         if let Some(known) = known {
             return Ok(known);
@@ -108,12 +108,12 @@ impl RunHistory {
     }
 
     /// Fails if no record of a job could be kept, as far as that is known in advance.
-    pub(crate) async fn check_writable(&self, job: &str) -> Result<(), AppError> {
+    pub(crate) async fn check_writable(&self, job: &str) -> AppResult<()> {
         Ok(self.history.check_writable(job).await?)
     }
 
     /// What the canaries of all records in this run's own scope cost.
-    pub(crate) async fn scope_spend(&self) -> Result<ScopeSpend, AppError> {
+    pub(crate) async fn scope_spend(&self) -> AppResult<ScopeSpend> {
         Ok(self.history.scope_spend().await?)
     }
 
@@ -129,11 +129,7 @@ impl RunHistory {
     }
 
     /// The training jobs of a job that reports of earlier starts of this very run have shown since a time.
-    pub(crate) async fn shown(
-        &self,
-        job: &str,
-        since: Timestamp,
-    ) -> Result<BTreeSet<String>, AppError> {
+    pub(crate) async fn shown(&self, job: &str, since: Timestamp) -> AppResult<BTreeSet<String>> {
         let mut shown = BTreeSet::new();
         let is_over = |record: &Record| {
             if record.writer.run == self.writer.run {
@@ -154,7 +150,7 @@ impl RunHistory {
         job: &Job,
         key: &Key,
         is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Option<Record>, AppError> {
+    ) -> AppResult<Option<Record>> {
         let (entries, key) = (self.of_job(&job.name).await?, key.to_string());
         let found = self.history.newest_canary(&entries, &key, is_wanted);
         Ok(self.seen(found.await?))
@@ -170,7 +166,7 @@ impl RunHistory {
         &self,
         job: &Job,
         keys: &BackendKeys,
-    ) -> Result<Option<RecordedForecast>, AppError> {
+    ) -> AppResult<Option<RecordedForecast>> {
         let [code, data] = [keys.code, keys.data].map(|key| key.map(|key| key.to_string()));
         let is_same = |record: &Record| {
             record.code_key == code && record.data_key == data && is_of_instance(record, job)
@@ -180,7 +176,7 @@ impl RunHistory {
     }
 
     /// What the canaries of the newest check of a job on its instance took, of whatever code and data.
-    pub(crate) async fn last_spend(&self, job: &Job) -> Result<Option<ExpectedSpend>, AppError> {
+    pub(crate) async fn last_spend(&self, job: &Job) -> AppResult<Option<ExpectedSpend>> {
         let is_of_it = |record: &Record| is_of_instance(record, job);
         let found = self.newest(&job.name, is_of_it).await?;
         Ok(found.and_then(|record| {
@@ -195,7 +191,7 @@ impl RunHistory {
     }
 
     /// The canaries of the newest check of a job on its instance; empty without one.
-    pub(crate) async fn last_check(&self, job: &Job) -> Result<Vec<Measurement>, AppError> {
+    pub(crate) async fn last_check(&self, job: &Job) -> AppResult<Vec<Measurement>> {
         let is_on_it = |record: &Record| {
             let runs = record.forecast().map(|found| &found.measurements);
             runs.is_some_and(|runs| runs.iter().any(|run| run.is_on(&job.instance)))
@@ -210,7 +206,7 @@ impl RunHistory {
         &self,
         job: &str,
         is_so: impl FnMut(&Record) -> bool,
-    ) -> Result<Option<Record>, AppError> {
+    ) -> AppResult<Option<Record>> {
         let entries = self.of_job(job).await?;
         let forecasts = history::forecasts(&entries);
         Ok(self.seen(self.history.first(forecasts, is_so).await?))
@@ -289,7 +285,7 @@ impl RunHistory {
         job: &Job,
         keys: &BackendKeys,
         commit: Option<&BaseCommit>,
-    ) -> Result<Option<BaseResult>, AppError> {
+    ) -> AppResult<Option<BaseResult>> {
         let Some(commit) = commit else {
             return Ok(None);
         };
@@ -335,7 +331,7 @@ impl RunHistory {
     /// # Errors
     ///
     /// Where there is no baseline and a record cannot be read: it may be the one.
-    pub(crate) async fn checks(&self, job: &str) -> Result<Vec<RecordedForecast>, AppError> {
+    pub(crate) async fn checks(&self, job: &str) -> AppResult<Vec<RecordedForecast>> {
         let is_check = |record: &Record| {
             let found = record.forecast();
             let is_baseline = found.is_some_and(|found| found.is_baseline);
@@ -368,7 +364,7 @@ impl RunHistory {
         &self,
         report: &JobReport,
         keys: &BackendKeys,
-    ) -> Result<bool, AppError> {
+    ) -> AppResult<bool> {
         let checks = self.checks(&report.name).await?;
         let Some((baseline, found)) = checks.first() else {
             return Ok(true);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::backend::{Backend, BackendEnd, Cancellation, Reuse, RunPart};
 use crate::console::progress::Progress;
-use crate::console::{AppError, Loudness, files, printable, say};
+use crate::console::{AppResult, Loudness, files, printable, say};
 use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -51,7 +51,7 @@ impl<'a> Runner<'a> {
         pass_env: &[String],
         cancellation: Cancellation,
         loudness: Loudness,
-    ) -> Result<Self, AppError> {
+    ) -> AppResult<Self> {
         let gate_run = GateRun::begin(project, part)?;
         let tags = gate_run.tags(project, reuse, part);
         let backend = backend::backend_of(project, pass_env, tags).await?;

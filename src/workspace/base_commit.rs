@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::canary::Key;
 use crate::cli::{ChangeArguments, SpecArguments};
 use crate::code::{CodeSelection, CodeTree, Tree};
-use crate::console::AppError;
+use crate::console::AppResult;
 use crate::git::GitError;
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Job, Spec};
@@ -49,7 +49,7 @@ impl BaseCommit {
         project: &Project,
         spec: &SpecArguments,
         change: &ChangeArguments,
-    ) -> Result<Option<Self>, AppError> {
+    ) -> AppResult<Option<Self>> {
         let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
             return Ok(None);
         };

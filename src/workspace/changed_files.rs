@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::code::{PathGlobs, PathKind, TreeFile, without_dots};
-use crate::console::{AppError, files, printable, say, warn};
+use crate::console::{AppError, AppResult, files, printable, say, warn};
 use crate::grammar::count;
 use crate::spec::Job;
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 
 /// The change that the flags name; by default the work tree since its merge base with origin's HEAD.
-pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<Change, AppError> {
+pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResult<Change> {
     let everything = |why: &str| {
         Ok(Change::Everything {
             why: why.to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
         })?;
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let paths = lines.filter(|line| !line.is_empty()).map(listed_path);
-        let paths: Vec<PathBuf> = paths.collect::<Result<_, AppError>>()?;
+        let paths: Vec<PathBuf> = paths.collect::<AppResult<_>>()?;
         if paths.is_empty() {
             say("warning: the list of changed files is empty, so no job is affected");
         }
@@ -76,7 +76,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> Result<C
 
 /// A line of the list as a path. Git quotes a name with bytes other than those of plain text, unless `-c core.quotePath=false`; statuses
 /// and sums are of other lists.
-fn listed_path(line: &str) -> Result<PathBuf, AppError> {
+fn listed_path(line: &str) -> AppResult<PathBuf> {
     if line.starts_with('"') || line.contains('\t') || line.contains(" | ") {
         return Err(AppError::usage(format!("`{}` is not a path", printable(line))).help(
             "list one path a line, unquoted and relative to the checkout root, as `git -c core.quotePath=false diff --name-only --no-renames` does",
@@ -90,7 +90,7 @@ pub(crate) fn select_jobs<'a>(
     names: &[String],
     project: &'a Project,
     change: &Change,
-) -> Result<Vec<AffectedJob<'a>>, AppError> {
+) -> AppResult<Vec<AffectedJob<'a>>> {
     let named = named_jobs(names, project)?;
     let base = project.policy.base.as_ref();
     let none = BTreeMap::new();
@@ -108,10 +108,7 @@ pub(crate) fn select_jobs<'a>(
 /// # Errors
 ///
 /// A name is not a job of the spec.
-pub(crate) fn named_jobs<'a>(
-    names: &[String],
-    project: &'a Project,
-) -> Result<Vec<&'a Job>, AppError> {
+pub(crate) fn named_jobs<'a>(names: &[String], project: &'a Project) -> AppResult<Vec<&'a Job>> {
     let jobs = &project.spec.jobs;
     if let Some(name) = names.iter().find(|name| project.spec.job(name).is_none()) {
         let known: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
@@ -125,10 +122,7 @@ pub(crate) fn named_jobs<'a>(
 }
 
 /// Refuses a `--head` that is not checked out: canaries run the checkout.
-pub(crate) fn refuse_another_head(
-    arguments: &ChangeArguments,
-    project: &Project,
-) -> Result<(), AppError> {
+pub(crate) fn refuse_another_head(arguments: &ChangeArguments, project: &Project) -> AppResult<()> {
     let checkout = project.checkout.as_ref().and_then(Checkout::git);
     let (Some(head), Some(checkout)) = (&arguments.head, checkout) else {
         return Ok(());
@@ -189,7 +183,7 @@ fn warn_of_read_spec(project: &Project, job: &Job) {
 }
 
 /// Warns about globs that match no file, which are mostly typing errors, and about scripts that read the spec.
-pub(crate) fn warn_of_idle_globs(project: &Project) -> Result<(), AppError> {
+pub(crate) fn warn_of_idle_globs(project: &Project) -> AppResult<()> {
     if project.checkout.is_none() {
         return Ok(());
     }

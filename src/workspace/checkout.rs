@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::code::{BlobHash, CodeTree, PathKind, Tree, TreeFile, blob_id};
-use crate::console::AppError;
+use crate::console::AppResult;
 use crate::git;
 
 /// A checkout whose files are known.
@@ -56,7 +56,7 @@ impl Checkout {
 
     /// The files that may count: tracked and present; with git also untracked but not ignored. An id is that of the commit or index,
     /// and empty for what these do not have.
-    pub(crate) fn files(&self) -> Result<Vec<TreeFile>, AppError> {
+    pub(crate) fn files(&self) -> AppResult<Vec<TreeFile>> {
         match self {
             Self::Git(checkout) => Ok(checkout.listed()?.files),
             Self::Commit(checkout) => Ok(checkout.tree.files().to_vec()),
@@ -64,7 +64,7 @@ impl Checkout {
     }
 
     /// The paths of the tracked files, present or not.
-    pub(crate) fn tracked(&self) -> Result<Vec<PathBuf>, AppError> {
+    pub(crate) fn tracked(&self) -> AppResult<Vec<PathBuf>> {
         let mut files = self.files()?;
         files.retain(|file| !file.blob.is_empty());
         Ok(files.into_iter().map(|file| file.path).collect())

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::canary::{Key, code_key};
 use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, from_root};
-use crate::console::AppError;
+use crate::console::{AppError, AppResult};
 use crate::git::GitCheckout;
 use crate::spec::{BackendKind, Job};
 use crate::workspace::checkout::{self, CheckoutCode};
@@ -49,7 +49,7 @@ fn named_in(job: &Job) -> impl Iterator<Item = CodeFile> {
 
 impl Project {
     /// The code key of a job; `None` without git.
-    pub(crate) fn code_key(&self, job: &Job) -> Result<Option<Key>, AppError> {
+    pub(crate) fn code_key(&self, job: &Job) -> AppResult<Option<Key>> {
         let code = self.code()?.of_jobs.get(&job.name);
         let key = |code| key_of_code(self.spec.backend, self.as_written(job), code);
         Ok(code.and_then(key).filter(|_| self.checkout.is_some()))
@@ -57,7 +57,7 @@ impl Project {
 
     /// The files that count for each job, by its name, as they are listed: none of them is read. To be called once the base's policy is
     /// applied.
-    pub(crate) fn listed_code(&self) -> Result<BTreeMap<String, CodeTree>, AppError> {
+    pub(crate) fn listed_code(&self) -> AppResult<BTreeMap<String, CodeTree>> {
         let base = self.policy.base.as_ref();
         let mut of_jobs = BTreeMap::new();
         for job in &self.spec.jobs {
@@ -73,7 +73,7 @@ impl Project {
     }
 
     /// Reads the files that count, as they lie on disk. To be called once the base's policy is applied.
-    pub(super) fn read_code(&self) -> Result<CheckoutCode, AppError> {
+    pub(super) fn read_code(&self) -> AppResult<CheckoutCode> {
         let mut tree = self.files()?.clone();
         let mut of_jobs = self.listed_code()?;
         let mut counted: HashSet<OsString> = HashSet::new();
@@ -143,7 +143,7 @@ impl Project {
         checkout: &GitCheckout,
         base: &str,
         head: Option<&str>,
-    ) -> Result<Vec<PathBuf>, AppError> {
+    ) -> AppResult<Vec<PathBuf>> {
         let fork = checkout.merge_base(base, head.unwrap_or("HEAD"))?;
         let before = checkout.tree(&fork)?;
         if let Some(head) = head {

@@ -4,7 +4,7 @@
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, files};
+use crate::console::{AppError, AppResult, files};
 use crate::instance::price_file::{PRICE_FILE, PriceFile};
 use crate::units::Bytes;
 
@@ -17,7 +17,7 @@ pub(crate) fn beside(spec: &Path) -> PathBuf {
 }
 
 /// Reads it; without prices where there is none.
-pub(crate) fn read(file: &Path) -> Result<PriceFile, AppError> {
+pub(crate) fn read(file: &Path) -> AppResult<PriceFile> {
     // A change can commit a link, and errors quote what is read.
     let text = match file.is_symlink() {
         true => Err(Error::other("it is a link")),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::console::{AppError, files};
+use crate::console::{AppError, AppResult, files};
 use crate::measurement::table::{self, MeasurementTable};
 use crate::report::{self, Report};
 use crate::units::Bytes;
@@ -10,11 +10,7 @@ use crate::units::Bytes;
 /// Reads a file of at most `limit`; `refused` is the error if it cannot be read.
 ///
 /// A `.csv` file is read as a table, any other as JSON lines.
-pub(crate) fn read(
-    file: &Path,
-    limit: Bytes,
-    refused: AppError,
-) -> Result<MeasurementTable, AppError> {
+pub(crate) fn read(file: &Path, limit: Bytes, refused: AppError) -> AppResult<MeasurementTable> {
     let text = match files::read_text_up_to(file, limit) {
         Ok(text) => text,
         Err(source) => {
@@ -31,7 +27,7 @@ pub(crate) fn read(
 }
 
 /// Reads a report that an earlier run wrote.
-pub(crate) fn report(file: &Path) -> Result<Report, AppError> {
+pub(crate) fn report(file: &Path) -> AppResult<Report> {
     let refuse = || AppError::usage(format!("the report {} cannot be read", file.display()));
     let text = files::read_text(file).map_err(|source| {
         refuse()

@@ -28,7 +28,7 @@ use crate::commands::drift;
 use crate::commands::run::{Checked, RunRequest};
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::signals::{self, Interruption};
-use crate::console::{AppError, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::GateFailure;
 use crate::gate::backend;
@@ -57,7 +57,7 @@ fn variable(name: &str) -> Option<String> {
     Some(std::env::var_os(name)?.to_string_lossy().into_owned())
 }
 
-pub(super) async fn action(loudness: Loudness) -> Result<u8, AppError> {
+pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
     let stage = Stage::of(std::env::args_os().next().as_deref(), &variable);
     if matches!(&stage, Stage::Post(left) if left.is_empty()) {
         return Ok(0);
@@ -208,7 +208,7 @@ async fn check(
 async fn begin(
     publisher: &mut Publisher<'_>,
     wrong: &[String],
-) -> Result<ControlFlow<Checked, SharedStep>, AppError> {
+) -> AppResult<ControlFlow<Checked, SharedStep>> {
     let inputs = publisher.inputs;
     let event = trigger::read_event(&publisher.environment)?;
     let known = async {
@@ -270,7 +270,7 @@ async fn prepare<'a>(
     publisher: &mut Publisher<'a>,
     step: &SharedStep,
     spec: &SpecArguments,
-) -> Result<ControlFlow<Option<Checked>, (Project, RunRequest<'a>)>, AppError> {
+) -> AppResult<ControlFlow<Option<Checked>, (Project, RunRequest<'a>)>> {
     let (SharedStep(trigger, specs), inputs) = (step, publisher.inputs);
     let github = &trigger.github;
     publisher.comment_on(trigger);
@@ -385,7 +385,7 @@ async fn prepare<'a>(
 }
 
 /// The client of the repository's API.
-fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError> {
+fn client(environment: &Environment, inputs: &Inputs) -> AppResult<Github> {
     let Some(token) = &inputs.token else {
         return Err(AppError::usage("the input `github-token` is empty")
             .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
@@ -395,7 +395,7 @@ fn client(environment: &Environment, inputs: &Inputs) -> Result<Github, AppError
 }
 
 /// Refuses local canaries: the image has nothing to run training code with.
-fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> Result<(), AppError> {
+fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> AppResult<()> {
     if !project.traits().runs_here || affected.is_empty() {
         return Ok(());
     }
@@ -438,7 +438,7 @@ fn nothing_run(why: Vec<String>) -> Checked {
 }
 
 /// `command: sweep`: stops what dead runs left, by the checked-out spec.
-async fn sweep_all(spec: &SpecArguments, inputs: &Inputs) -> Result<Checked, AppError> {
+async fn sweep_all(spec: &SpecArguments, inputs: &Inputs) -> AppResult<Checked> {
     let mut project = Project::load(spec)?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);

@@ -12,7 +12,7 @@ use crate::backend::BackendKeys;
 use crate::change::AffectedJob;
 use crate::code::PathGlobs;
 use crate::commands::run::RunRequest;
-use crate::console::AppError;
+use crate::console::{AppError, AppResult};
 use crate::exit;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::outcome;
@@ -37,7 +37,7 @@ pub(super) async fn report(
     project: &Project,
     affected: &[AffectedJob<'_>],
     patterns: &[String],
-) -> Result<Report, AppError> {
+) -> AppResult<Report> {
     let history = RunHistory::open(project, &request.origin, None).await?;
     let commit = project.checkout.as_ref().and_then(Checkout::commit);
     let mut parts = Vec::new();
@@ -148,7 +148,7 @@ fn judged_again(
 }
 
 /// Refuses a tracked part: a pull request could commit measurements of its choice.
-fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
+fn refuse_tracked(project: &Project, file: &Path) -> AppResult<()> {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if !project.is_tracked(&real)? {
         return Ok(());
@@ -160,7 +160,7 @@ fn refuse_tracked(project: &Project, file: &Path) -> Result<(), AppError> {
 }
 
 /// The files that the patterns match, sorted. Each pattern must match one.
-fn find(patterns: &[String]) -> Result<BTreeSet<PathBuf>, AppError> {
+fn find(patterns: &[String]) -> AppResult<BTreeSet<PathBuf>> {
     let refused = |what: String| {
         let help = "download the parts of this run into a folder of their own in the workspace before this step, and name it from there: `report-from: parts/*.json`";
         Err(AppError::usage(what).help(help).during("reading the parts"))

@@ -14,7 +14,7 @@ use super::post;
 use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::sweep::{self, Sweeping};
-use crate::console::{AppError, files, say};
+use crate::console::{AppError, AppResult, files, say};
 use crate::github::commands;
 use crate::github::environment::Environment;
 use crate::github::head_check::{CheckState, HeadCheck};
@@ -101,7 +101,7 @@ async fn sweep(
     environment: &Environment,
     begun: &BegunStep,
     inputs: &Inputs,
-) -> Result<Leftovers, AppError> {
+) -> AppResult<Leftovers> {
     let spec = begun.spec.clone();
     let mut project = Project::load(&SpecArguments { spec })?;
     if !project.traits().is_remote {
@@ -134,7 +134,7 @@ async fn finish(
     begun: &BegunStep,
     leftovers: Leftovers,
     inputs: &Inputs,
-) -> Result<(), AppError> {
+) -> AppResult<()> {
     if begun.comment.is_none() && begun.check.is_none() {
         return Ok(());
     }

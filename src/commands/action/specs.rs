@@ -11,7 +11,7 @@ use crate::change::{Change, affected_jobs};
 use crate::cli::SpecArguments;
 use crate::code::{PathGlobs, PathKind, Tree};
 use crate::commands::run::Checked;
-use crate::console::{AppError, files, printable};
+use crate::console::{AppError, AppResult, files, printable};
 use crate::units::Usd;
 use crate::workspace::base_policy::CAP_OF_NEW_JOBS;
 use crate::workspace::checkout;
@@ -45,11 +45,7 @@ pub(super) struct Specs {
 
 impl Specs {
     /// Looks for the specs. `sha` stands for the commit where the checkout names none.
-    pub(super) async fn find(
-        trigger: &Trigger,
-        inputs: &Inputs,
-        sha: &str,
-    ) -> Result<Self, AppError> {
+    pub(super) async fn find(trigger: &Trigger, inputs: &Inputs, sha: &str) -> AppResult<Self> {
         let mut found = Self {
             are_many: are_many(&inputs.specs),
             ..Self::default()
@@ -79,7 +75,7 @@ impl Specs {
         trigger: &Trigger,
         patterns: &[String],
         sha: &str,
-    ) -> Result<BTreeSet<PathBuf>, AppError> {
+    ) -> AppResult<BTreeSet<PathBuf>> {
         let workspace = files::current_folder()?;
         let start = workspace.join(start_of(patterns[0].trim_start_matches(['!', '/'])));
         let root = checkout::root_of(&start, &workspace).ok_or_else(trigger::no_checkout)?;
@@ -147,7 +143,7 @@ impl Specs {
     /// # Errors
     ///
     /// Several are gone, and it is like none of them: it would choose its own limits.
-    pub(super) fn moved_from(&self, place: &str) -> Result<Option<String>, AppError> {
+    pub(super) fn moved_from(&self, place: &str) -> AppResult<Option<String>> {
         let place = Path::new(place);
         let is_gone = |spec: &&PathBuf| self.before.get(spec).is_some();
         let gone: Vec<&PathBuf> = self.moved.iter().filter(is_gone).collect();

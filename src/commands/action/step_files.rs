@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, files, say};
+use crate::console::{AppResult, files, say};
 use crate::github::environment::Environment;
 use crate::github::outputs;
 use crate::metric::Metric;
@@ -83,14 +83,14 @@ pub(super) fn write_outputs(
 pub(super) fn keep_report(
     report: &Report,
     project: Option<&Project>,
-) -> Result<(String, String), AppError> {
+) -> AppResult<(String, String)> {
     let workspace = files::current_folder()?;
     let (folder, root) = match project {
         Some(project) => (project.state_folder(), project.root.clone()),
         None => (workspace.join(STATE_FOLDER), workspace.clone()),
     };
     files::make_state_folder(&folder)?;
-    let keep = |name: &str, text: String| -> Result<String, AppError> {
+    let keep = |name: &str, text: String| -> AppResult<String> {
         let path = folder.join(name);
         files::write_new(&path, text.as_bytes(), &root)?;
         let shown = path.strip_prefix(&workspace).unwrap_or(&path);

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::change::Change;
 use crate::cli::SpecArguments;
 use crate::code::{Tree, blob_id};
-use crate::console::{AppError, files, printable, say};
+use crate::console::{AppError, AppResult, files, printable, say};
 use crate::github::client::Github;
 use crate::github::environment::Environment;
 use crate::github::error::{ForgeError, ForgeErrorKind};
@@ -44,7 +44,7 @@ pub(super) struct ChangeBase {
 }
 
 /// Reads the event's file.
-pub(super) fn read_event(environment: &Environment) -> Result<GithubEvent, AppError> {
+pub(super) fn read_event(environment: &Environment) -> AppResult<GithubEvent> {
     let (name, path) = (&environment.event_name, &environment.event_path);
     let phase = "reading the event";
     // Refused by its name, whatever it contains.
@@ -78,7 +78,7 @@ impl Trigger {
         github: Github,
         event: GithubEvent,
         input: Option<u64>,
-    ) -> Result<Self, AppError> {
+    ) -> AppResult<Self> {
         let named = match (&event, input) {
             (GithubEvent::Other, None) => {
                 return Err(AppError::usage(
@@ -134,7 +134,7 @@ impl Trigger {
     }
 
     /// Refuses a checkout that is not the named pull request: the maintainer has read the head of that one.
-    pub(super) async fn refuse_another_commit(&self, commit: Option<&str>) -> Result<(), AppError> {
+    pub(super) async fn refuse_another_commit(&self, commit: Option<&str>) -> AppResult<()> {
         let Some(PullRequest { number, head, .. }) = &self.named else {
             return Ok(());
         };
@@ -175,7 +175,7 @@ impl Trigger {
 
     /// The base of a pull request or a merge queue's run; `None` if the checkout's own policy counts. A pull request left its base
     /// at the first parent of GitHub's merge commit, else at the merge base.
-    pub(super) async fn base(&self, commit: Option<&str>) -> Result<Option<ChangeBase>, AppError> {
+    pub(super) async fn base(&self, commit: Option<&str>) -> AppResult<Option<ChangeBase>> {
         Ok(match (self.pull_request(), &self.event) {
             (Some(PullRequest { base, head, .. }), _) => {
                 let commit = commit.unwrap_or(&head.sha).to_owned();
@@ -210,7 +210,7 @@ impl Trigger {
         &self,
         project: &Project,
         base: Option<&ChangeBase>,
-    ) -> Result<Change, AppError> {
+    ) -> AppResult<Change> {
         let (before, after) = match (base, &self.event) {
             (Some(base), _) => (&base.left, &base.commit),
             (
@@ -244,7 +244,7 @@ impl Trigger {
         &self,
         base: Option<&ChangeBase>,
         path: &str,
-    ) -> Result<Option<Template>, AppError> {
+    ) -> AppResult<Option<Template>> {
         let Some(ChangeBase { name, tip, .. }) = base else {
             return files::read_template(Path::new(path)).map(Some);
         };
@@ -271,7 +271,7 @@ impl ChangeBase {
         github: &Github,
         project: &Project,
         places: &[String],
-    ) -> Result<Base, AppError> {
+    ) -> AppResult<Base> {
         let read = async {
             let root = &project.root;
             let files = base_files(github, root, places, &self.tip).await?;
@@ -298,7 +298,7 @@ impl ChangeBase {
         project: &Project,
         places: &[String],
         notes: &mut Vec<String>,
-    ) -> Result<Option<BaseCommit>, AppError> {
+    ) -> AppResult<Option<BaseCommit>> {
         let Self { branch, left, .. } = self;
         let files = match base_files(github, &project.root, places, &left).await {
             Ok(files) => files,

@@ -9,7 +9,7 @@ use self::checked_thing::CheckedThing;
 use crate::backend::sagemaker::RunTags;
 use crate::backend::{AccountAnswer, Backend, ListedData, Session};
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print_prose, say};
+use crate::console::{AppResult, Loudness, print_prose, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::grammar::count;
@@ -18,7 +18,7 @@ use crate::spec::Job;
 use crate::workspace::changed_files::{named_jobs, warn_of_idle_globs};
 use crate::workspace::project::Project;
 
-pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> Result<u8, AppError> {
+pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;
     project.open_folders(&arguments.data)?;
     let jobs = named_jobs(&arguments.jobs, &project)?;
@@ -74,7 +74,7 @@ pub(super) async fn findings(
     project: &Project,
     job: &Job,
     backend: Option<&dyn Backend>,
-) -> Result<Vec<CheckedThing>, AppError> {
+) -> AppResult<Vec<CheckedThing>> {
     let mut all = Vec::new();
     let source = backend::source_check(project)?(job);
     let is_source_missing = source.is_err();

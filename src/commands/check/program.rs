@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::checked_thing::CheckedThing;
 use crate::code::without_dots;
-use crate::console::AppError;
+use crate::console::AppResult;
 use crate::spec::Job;
 use crate::workspace::project::Project;
 
 /// The script of a job, which a canary gets only if git knows it; nothing where a job names none.
-pub(super) fn script(project: &Project, job: &Job) -> Result<Option<CheckedThing>, AppError> {
+pub(super) fn script(project: &Project, job: &Job) -> AppResult<Option<CheckedThing>> {
     let training = &job.training;
     let Some(script) = training.script() else {
         return Ok(None);
@@ -53,7 +53,7 @@ fn source_folder(project: &Project, job: &Job) -> PathBuf {
 }
 
 /// The programs that a local job's canaries start.
-pub(super) fn programs(project: &Project, job: &Job) -> Result<Vec<CheckedThing>, AppError> {
+pub(super) fn programs(project: &Project, job: &Job) -> AppResult<Vec<CheckedThing>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folder = source_folder(project, job);
     let of_command = started(&job.training.local.command).into_iter();

@@ -1,7 +1,7 @@
 //! `check --try`: one canary of one job, the smallest, to see whether the training code runs at all.
 
 use crate::cli::CheckArguments;
-use crate::console::{AppError, Loudness, print_prose, printable, say};
+use crate::console::{AppResult, Loudness, print_prose, printable, say};
 use crate::exit;
 use crate::gate::one_canary;
 use crate::measurement::Outcome;
@@ -16,7 +16,7 @@ pub(super) async fn try_one(
     job: &Job,
     arguments: &CheckArguments,
     loudness: Loudness,
-) -> Result<u8, AppError> {
+) -> AppResult<u8> {
     let (pass_env, max_spend) = (&arguments.pass_env, arguments.policy.max_spend);
     let run = async |job: &Job, max_spend| {
         one_canary::run(project, job, pass_env, max_spend, loudness).await

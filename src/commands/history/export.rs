@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::cli::{ExportFormat, HistoryExportArguments};
-use crate::console::{AppError, Loudness, files, print};
+use crate::console::{AppResult, Loudness, files, print};
 use crate::gate::open_history::warn_of;
 use crate::history::export::Export;
 use crate::history::record::Record;
@@ -44,7 +44,7 @@ pub(super) async fn export(
     project: &Project,
     origin: &RunOrigin,
     loudness: Loudness,
-) -> Result<u8, AppError> {
+) -> AppResult<u8> {
     let root = &project.root;
     let (format, .., begin) = format(arguments);
     if let Some(output) = output(arguments) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
-use crate::console::{AppError, print, printable, terminal};
+use crate::console::{AppError, AppResult, print, printable, terminal};
 use crate::gate::open_history::warn_of;
 use crate::grammar::{self, first_of};
 use crate::history::record::Content;
@@ -29,7 +29,7 @@ pub(super) async fn list(
     history: &History,
     arguments: &HistoryListArguments,
     spec: &Spec,
-) -> Result<u8, AppError> {
+) -> AppResult<u8> {
     let job = arguments.job.as_deref();
     let listing = list_of(history, job, spec).await?;
     let count = listing.entries.len();
@@ -125,7 +125,7 @@ pub(super) async fn list_of(
     history: &History,
     job: Option<&str>,
     spec: &Spec,
-) -> Result<Listing, AppError> {
+) -> AppResult<Listing> {
     let listing = history.list(job).await?;
     let is_empty = listing.entries.is_empty() && listing.damaged.is_empty();
     if let Some(job) = job.filter(|job| is_empty && spec.job(job).is_none()) {

@@ -6,13 +6,13 @@ mod list;
 mod show;
 
 use crate::cli::HistoryCommand;
-use crate::console::{AppError, Loudness};
+use crate::console::{AppResult, Loudness};
 use crate::gate::open_history;
 use crate::history::record::Command;
 use crate::workspace::project::Project;
 use crate::workspace::run_origin::RunOrigin;
 
-pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> Result<u8, AppError> {
+pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> AppResult<u8> {
     let project = Project::load(match command {
         HistoryCommand::List(arguments) => &arguments.spec,
         HistoryCommand::Show(arguments) => &arguments.spec,

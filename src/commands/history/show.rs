@@ -1,7 +1,7 @@
 //! `history show`: one record.
 
 use crate::cli::{HistoryShowArguments, RecordFormat};
-use crate::console::{AppError, print, printable};
+use crate::console::{AppError, AppResult, print, printable};
 use crate::history::record::Record;
 use crate::history::{Damaged, Entry, History, Listing};
 use crate::report::escape::{LINE_LIMIT, for_terminal};
@@ -12,10 +12,7 @@ use super::facts::{self, COLUMNS};
 /// The width of the column of names.
 const LABEL_WIDTH: usize = 10;
 
-pub(super) async fn show(
-    history: &History,
-    arguments: &HistoryShowArguments,
-) -> Result<u8, AppError> {
+pub(super) async fn show(history: &History, arguments: &HistoryShowArguments) -> AppResult<u8> {
     let listing = history.list(None).await?;
     let entry = find(&listing, &arguments.id)?;
     let mut loaded = history.load(std::slice::from_ref(entry)).await?;
@@ -34,7 +31,7 @@ pub(super) async fn show(
 }
 
 /// The record of this id, or of this name with or without its extension and its folders.
-fn find<'a>(listing: &'a Listing, wanted: &str) -> Result<&'a Entry, AppError> {
+fn find<'a>(listing: &'a Listing, wanted: &str) -> AppResult<&'a Entry> {
     let name = stem_of(wanted);
     let mut entries = listing.entries.iter();
     if let Some(entry) = entries.find(|entry| entry.id == name || entry.stem() == name) {

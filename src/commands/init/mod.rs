@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
-use crate::console::{AppError, files, printable, say};
+use crate::console::{AppError, AppResult, files, printable, say};
 use crate::spec;
 use crate::workspace::project::{STATE_FOLDER, environment_region};
 use crate::workspace::written_spec;
@@ -19,7 +19,7 @@ use crate::workspace::written_spec;
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
 
-pub(crate) async fn init(arguments: &InitArguments) -> Result<u8, AppError> {
+pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
     let file = &arguments.file;
     // Checked before any call of AWS.
     if !arguments.force {
@@ -80,7 +80,7 @@ fn of_checkout(folder: &Path) -> (String, String) {
 }
 
 /// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.
-fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
+fn checkout_of(file: &Path) -> AppResult<PathBuf> {
     let is_checkout = |folder: &&Path| {
         folder.join(".git").exists() && folder.canonicalize().ok().as_deref() == Some(*folder)
     };
@@ -92,7 +92,7 @@ fn checkout_of(file: &Path) -> Result<PathBuf, AppError> {
 
 /// Writes the schema of this version into the gate's own folder, where an editor finds it without a network; its path from the
 /// spec.
-fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
+fn write_schema(file: &Path, folder: &Path) -> AppResult<String> {
     let state = folder.join(STATE_FOLDER);
     files::make_state_folder(&state)?;
     let schema = format!("{:#}\n", spec::json_schema());
@@ -104,7 +104,7 @@ fn write_schema(file: &Path, folder: &Path) -> Result<String, AppError> {
 
 /// Refuses to write over a file, and a spec where the search finds another one: the nearer hides the other, with all of its jobs and
 /// limits.
-fn refuse_beside_another(file: &Path) -> Result<(), AppError> {
+fn refuse_beside_another(file: &Path) -> AppResult<()> {
     let here = file.display();
     if file.symlink_metadata().is_ok() {
         return Err(AppError::usage(format!("{here} is already there"))

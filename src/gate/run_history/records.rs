@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::RunHistory;
 use crate::backend::{BackendKeys, Reuse, RunPart};
 use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine, without_probe};
-use crate::console::AppError;
+use crate::console::AppResult;
 use crate::gate::RunRequest;
 use crate::history::record::{Content, Record};
 use crate::measurement::{Measurement, Outcome, Reused};
@@ -28,7 +28,7 @@ pub(crate) struct Records<'a> {
 
 impl Records<'_> {
     /// The measurement of an earlier run that stands for a canary: completed, or of a full run that was begun, and younger than the job's `canary.reuse`.
-    pub(crate) async fn found(&self, run: &CanaryRun) -> Result<Option<Measurement>, AppError> {
+    pub(crate) async fn found(&self, run: &CanaryRun) -> AppResult<Option<Measurement>> {
         let key = self.key_of(run);
         let Some(key) = key.filter(|_| self.request.reuse == Reuse::Young) else {
             return Ok(None);
@@ -76,11 +76,7 @@ impl Records<'_> {
 
     /// Whether a training job that is over gives this run a measurement of its canary. One that another run has measured, and has in
     /// its account, does so as a reused canary would, and costs nothing again.
-    pub(crate) async fn may_measure(
-        &self,
-        run: &CanaryRun,
-        training_job: &str,
-    ) -> Result<bool, AppError> {
+    pub(crate) async fn may_measure(&self, run: &CanaryRun, training_job: &str) -> AppResult<bool> {
         let Some(key) = self.key_of(run) else {
             return Ok(true);
         };
