@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+/// What something outside of the program gave, or why it did not.
+pub type OutsideResult<T> = Result<T, OutsideError>;
+
 /// Something outside of the program did not do what was asked: a backend, a service, a file. Each text is one line and may quote it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{what}")]

@@ -19,7 +19,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// A burst of canaries exceeds SageMaker's rate limits; the SDK's default of 3 would give up too early.
 const ATTEMPTS: u32 = 8;
@@ -57,11 +57,7 @@ impl Aws {
     ///
     /// Waits between attempts are multiplied by `pace`, and so are time limits, unless it is 0: then nothing is waited for, and an
     /// answer takes what it takes.
-    pub async fn load(
-        region: &str,
-        pace: f64,
-        role: Option<AssumedRole>,
-    ) -> Result<Self, OutsideError> {
+    pub async fn load(region: &str, pace: f64, role: Option<AssumedRole>) -> OutsideResult<Self> {
         // The SDK does not treat a variable that is empty as unset.
         if let Some((name, _)) = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))

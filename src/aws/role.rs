@@ -13,7 +13,7 @@ use aws_sdk_sts::error::ProvideErrorMetadata;
 
 use super::call::{Call, CallError};
 use super::s3_uri::shown;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// What the tokens must be made for.
 pub const AUDIENCE: &str = "sts.amazonaws.com";
@@ -21,7 +21,7 @@ pub const AUDIENCE: &str = "sts.amazonaws.com";
 const ASSUME: Call<'_> = Call("sts:AssumeRoleWithWebIdentity");
 
 /// The token that is on its way.
-pub type TokenFuture = Pin<Box<dyn Future<Output = Result<String, OutsideError>> + Send>>;
+pub type TokenFuture = Pin<Box<dyn Future<Output = OutsideResult<String>> + Send>>;
 
 /// A role, and where its tokens come from.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl RoleCredentials {
         })
     }
 
-    async fn assume(&self) -> Result<Credentials, OutsideError> {
+    async fn assume(&self) -> OutsideResult<Credentials> {
         let mut has_expired = false;
         loop {
             let token = (self.role.token)().await?;

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// The longest key that S3 allows, in bytes.
 pub(crate) const LONGEST_KEY: usize = 1024;
@@ -20,7 +20,7 @@ pub struct S3Uri {
 
 impl S3Uri {
     /// `field` is the spec field that holds the text.
-    pub fn read(text: &str, field: &str) -> Result<Self, OutsideError> {
+    pub fn read(text: &str, field: &str) -> OutsideResult<Self> {
         text.strip_prefix("s3://")
             .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
             .filter(|(bucket, _)| !bucket.is_empty())

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::canary::{CanaryRun, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
@@ -31,26 +31,25 @@ use crate::units::{Fraction, Seconds};
 #[async_trait(?Send)]
 pub trait Backend {
     /// Opens a job; fails where it may not be run. Reads only.
-    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError>;
+    async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>>;
 
     /// Ends a run of the gate: leaves nothing of it running but these training jobs, which go on unless a signal came.
     ///
     /// # Errors
     ///
     /// Where something may be left running; it is named.
-    async fn finish(
-        &self,
-        _: &BTreeSet<String>,
-        _: &Cancellation,
-    ) -> Result<BackendEnd, OutsideError> {
+    async fn finish(&self, _: &BTreeSet<String>, _: &Cancellation) -> OutsideResult<BackendEnd> {
         Ok(BackendEnd::default())
     }
 
     /// What is billed of every run of a canary that this run of the gate has started, by an earlier process too. Reads only.
-    async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
+    async fn bills(&self) -> OutsideResult<Vec<BilledJob>> {
         Ok(Vec::new())
     }
 }
+
+/// A job that was opened by a backend.
+pub type BoxSession<'a> = Box<dyn Session<'a> + 'a>;
 
 /// A job that was opened. It spends nothing.
 #[async_trait(?Send)]
@@ -63,11 +62,11 @@ pub trait Session<'a> {
     /// Every object of every channel of the job. Reads only.
     ///
     /// Fails when a channel is missing, empty or cannot be read.
-    async fn list(&mut self) -> Result<ListedData, OutsideError>;
+    async fn list(&mut self) -> OutsideResult<ListedData>;
 
     /// Fails if the backend has too few runs for the plan on `instance`. Drops alternatives for which it has too few, and
     /// returns why.
-    fn check_supply(&self, _: &mut Plan) -> Result<Vec<OutsideError>, OutsideError> {
+    fn check_supply(&self, _: &mut Plan) -> OutsideResult<Vec<OutsideError>> {
         Ok(Vec::new())
     }
 
@@ -79,10 +78,7 @@ pub trait Session<'a> {
     /// Makes the job ready to run, and gives up alternatives that it cannot run.
     ///
     /// Fails where the job itself cannot be run. Nothing was spent then.
-    async fn prepare(
-        self: Box<Self>,
-        planned: Planned<'_>,
-    ) -> Result<Box<dyn Ready + 'a>, OutsideError>;
+    async fn prepare(self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>>;
 }
 
 /// What an account answers that is asked before it is needed.
@@ -91,7 +87,7 @@ pub struct AccountAnswer {
     /// What it is about, such as `logs`.
     pub name: &'static str,
     /// What it gives, in a few words; `None` where that may not be read.
-    pub answer: Result<Option<String>, OutsideError>,
+    pub answer: OutsideResult<Option<String>>,
 }
 
 /// What a job's data are.
@@ -129,11 +125,14 @@ pub struct BackendKeys {
     pub lacks_probe: bool,
 }
 
+/// A job that a backend made ready.
+pub type BoxReady<'a> = Box<dyn Ready + 'a>;
+
 /// A job whose canaries may run.
 #[async_trait(?Send)]
 pub trait Ready {
     /// The keys of the job. Local data are read for it, every byte; no further file once the answer is dropped.
-    async fn keys(&self, dataset: &Dataset) -> Result<BackendKeys, OutsideError>;
+    async fn keys(&self, dataset: &Dataset) -> OutsideResult<BackendKeys>;
 
     /// How many more canaries of one size it can run; `None`: any number.
     fn supply(&self, _: &InstanceConfiguration, _: Fraction, _: Option<f64>) -> Option<u32> {
@@ -159,7 +158,7 @@ pub trait Ready {
     async fn run<'r>(&'r self, run: &'r CanaryRun, watcher: &'r Watcher<'r>) -> CanaryStep<'r>;
 
     /// What there is of one canary; `report` hears what is found under its name. Reads only.
-    async fn look(&self, _: &CanaryRun, _: CanaryReport<'_>) -> Result<CanaryState, OutsideError> {
+    async fn look(&self, _: &CanaryRun, _: CanaryReport<'_>) -> OutsideResult<CanaryState> {
         Ok(CanaryState::HeldBack)
     }
 
@@ -261,13 +260,13 @@ pub enum CanaryStep<'r> {
 /// What came of a canary that was run.
 #[derive(Debug)]
 pub struct CanaryEnd {
-    pub state: Result<CanaryState, OutsideError>,
+    pub state: OutsideResult<CanaryState>,
     /// What is known of the bill of a run that was paid and has no result, as one that was stopped; else `None`.
     pub paid_for_nothing: Option<Box<Measurement>>,
 }
 
-impl From<Result<CanaryState, OutsideError>> for CanaryStep<'_> {
-    fn from(state: Result<CanaryState, OutsideError>) -> Self {
+impl From<OutsideResult<CanaryState>> for CanaryStep<'_> {
+    fn from(state: OutsideResult<CanaryState>) -> Self {
         Self::Ended(CanaryEnd {
             state,
             paid_for_nothing: None,

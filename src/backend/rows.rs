@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::canary::{DataObject, Objects};
 use crate::grammar;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::rows::{
     Copied, CopyError, RangeSource, RowBlocks, RowFile, RowFormat, RowsProblem, copy_rows, inspect,
 };
@@ -37,8 +37,8 @@ pub(super) struct OpenFile<S> {
 pub(super) async fn blocks<S: RangeSource<Error = OutsideError>>(
     field: &str,
     objects: &Objects,
-    open: impl Fn(usize, &DataObject) -> Result<OpenFile<S>, OutsideError>,
-) -> Result<RowBlocks, OutsideError> {
+    open: impl Fn(usize, &DataObject) -> OutsideResult<OpenFile<S>>,
+) -> OutsideResult<RowBlocks> {
     if objects.len() > MOST_FILES {
         return Err(OutsideError::of(format!(
             "{field}.sample: the channel has {} objects; rows are drawn of {MOST_FILES} at most",
@@ -76,9 +76,9 @@ pub(super) async fn blocks<S: RangeSource<Error = OutsideError>>(
 pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
     field: &str,
     drawn: &RowBlocks,
-    open: impl Fn(&RowFile) -> Result<S, OutsideError>,
+    open: impl Fn(&RowFile) -> OutsideResult<S>,
     target: impl Fn(usize, &RowFile) -> PathBuf,
-) -> Result<Copied, OutsideError> {
+) -> OutsideResult<Copied> {
     let mut all = Copied::default();
     for (index, blocks) in drawn.by_file() {
         let file = &drawn.files[index];

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::code::{BlobHash, CodeFile, PathKind};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::Job;
 
 use super::project_paths::{PathHelp, ProjectPaths};
@@ -35,8 +35,8 @@ impl SourceFile {
     /// Hands its bytes over, and fails where they are others than those that were read.
     pub(super) fn read(
         &self,
-        mut take: impl FnMut(&[u8]) -> Result<(), OutsideError>,
-    ) -> Result<(), OutsideError> {
+        mut take: impl FnMut(&[u8]) -> OutsideResult<()>,
+    ) -> OutsideResult<()> {
         let unreadable = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => self.changed(),
             _ => OutsideError::io(
@@ -76,7 +76,7 @@ impl SourceFile {
 ///
 /// Channel data is left out: a script that would read it past its channel would train on everything and make the
 /// canary a full run.
-pub(super) fn find(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> {
+pub(super) fn find(paths: &ProjectPaths, job: &Job) -> OutsideResult<Source> {
     let field = format!("jobs.{}.training.source_dir", job.name);
     let place = |field: &str, written: &str| {
         let help = PathHelp {

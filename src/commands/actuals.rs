@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use crate::backend::{BackendKeys, Planned, Ready, Reuse, RunPart};
+use crate::backend::{BackendKeys, BoxReady, Planned, Reuse, RunPart};
 use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::{AppError, AppResult, Loudness, print, signals};
@@ -102,7 +102,7 @@ pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) ->
 struct ForecastJob<'a> {
     job: &'a Job,
     dataset: Dataset,
-    ready: Box<dyn Ready + 'a>,
+    ready: BoxReady<'a>,
     /// The job's instance, with its price.
     offer: Offer,
     keys: BackendKeys,

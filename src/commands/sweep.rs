@@ -6,7 +6,7 @@ use crate::cli::SweepArguments;
 use crate::console::{AppError, AppResult, print, printable, say};
 use crate::exit;
 use crate::gate::backend;
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::workspace::project::Project;
 
 /// Whether leftovers are stopped and removed.
@@ -102,7 +102,7 @@ async fn stop_and_remove(
 ) -> AppResult<u8> {
     let mut code = 0;
     let mut text = String::new();
-    let mut sweep = |done: String, result: Result<(), OutsideError>| match result {
+    let mut sweep = |done: String, result: OutsideResult<()>| match result {
         Ok(()) => text.push_str(&format!("{done}\n")),
         Err(error) => {
             code = exit::TOOL_FAILED;

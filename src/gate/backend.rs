@@ -10,14 +10,14 @@ use crate::backend::local::{self, LocalBackend};
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
-use crate::backend::{Backend, Planned, Ready, Session};
+use crate::backend::{Backend, BoxReady, BoxSession, Planned, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, AppResult, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::error::{ForgeError, ForgeErrorKind};
 use crate::github::id_token::IdTokenService;
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
@@ -56,9 +56,7 @@ pub(crate) async fn backend_of(
 
 /// Fails unless what each job runs is there, as far as the backend needs it: the check of one job. Asks no service, and needs
 /// none to be set up.
-pub(crate) fn source_check(
-    project: &Project,
-) -> AppResult<impl Fn(&Job) -> Result<(), OutsideError>> {
+pub(crate) fn source_check(project: &Project) -> AppResult<impl Fn(&Job) -> OutsideResult<()>> {
     let paths = project_paths(project)?;
     let backend = project.spec.backend;
     Ok(move |job: &Job| match backend {
@@ -73,7 +71,7 @@ pub(crate) async fn open<'a>(
     backend: &'a dyn Backend,
     project: &Project,
     job: &'a Job,
-) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+) -> OutsideResult<BoxSession<'a>> {
     let mut session = backend.open(job).await?;
     let configurations = std::iter::once(&job.instance).chain(&job.alternatives);
     let kinds: BTreeSet<&InstanceType> = configurations
@@ -86,7 +84,7 @@ pub(crate) async fn open<'a>(
 }
 
 /// Holds a plan against what the backend can give; says why it gives up alternatives.
-pub(crate) fn check_supply(session: &dyn Session<'_>, plan: &mut Plan) -> Result<(), OutsideError> {
+pub(crate) fn check_supply(session: &dyn Session<'_>, plan: &mut Plan) -> OutsideResult<()> {
     for error in session.check_supply(plan)? {
         say(AppError::from(error).in_a_line().as_str());
     }
@@ -95,12 +93,12 @@ pub(crate) fn check_supply(session: &dyn Session<'_>, plan: &mut Plan) -> Result
 
 /// Makes a planned job ready to run; fails where it cannot, before anything is spent.
 pub(crate) async fn prepare<'a>(
-    session: Box<dyn Session<'a> + 'a>,
+    session: BoxSession<'a>,
     project: &'a Project,
     job: &'a Job,
     dataset: &Dataset,
     plan: &mut Plan,
-) -> AppResult<Box<dyn Ready + 'a>> {
+) -> AppResult<BoxReady<'a>> {
     check_supply(&*session, plan)?;
     // On this machine canaries need no price, but machine time that nothing would hold is refused here too.
     if project.traits().is_remote || job.canary.max_seconds.is_some() {
@@ -119,7 +117,7 @@ pub(crate) async fn prepare<'a>(
 }
 
 /// Fails without a price for `instance` or machine time in its place; gives up alternatives without either.
-fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> Result<(), OutsideError> {
+fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> OutsideResult<()> {
     let offer = project.offer(&job.instance);
     if let Some(unpriced) = offer.unpriced()
         && !plan.own().offer.counts_time()

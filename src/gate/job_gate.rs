@@ -7,7 +7,7 @@ use crate::assess::input::{BaseResult, JobInput};
 use crate::assess::judge;
 use crate::assess::remarks;
 use crate::assess::whole_report;
-use crate::backend::{BackendKeys, JobNotes, ListedData, Ready, RunPart, Session};
+use crate::backend::{BackendKeys, BoxReady, BoxSession, JobNotes, ListedData, RunPart};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::signals::unless_cancelled;
@@ -152,9 +152,7 @@ impl<'a> JobGate<'a> {
 
     /// What may be read, what there is of the job already, and its data; for a check for drift also the checks before it, oldest
     /// first. Spends nothing.
-    async fn look(
-        &self,
-    ) -> AppResult<(Box<dyn Session<'a> + 'a>, ListedData, Vec<RecordedForecast>)> {
+    async fn look(&self) -> AppResult<(BoxSession<'a>, ListedData, Vec<RecordedForecast>)> {
         let (job, gate) = (self.affected.job, self.gate);
         let (history, runner) = (gate.history, gate.runner);
         let opened = backend::open(&*runner.backend, runner.project, job).await;
@@ -177,10 +175,10 @@ impl<'a> JobGate<'a> {
     /// Makes the job ready to run, and finds out what it is known by and what it is compared with.
     async fn prepare(
         &self,
-        session: Box<dyn Session<'a> + 'a>,
+        session: BoxSession<'a>,
         dataset: &Dataset,
         plan: &mut Plan,
-    ) -> AppResult<(Box<dyn Ready + 'a>, BackendKeys, Option<BaseResult>)> {
+    ) -> AppResult<(BoxReady<'a>, BackendKeys, Option<BaseResult>)> {
         let (job, gate) = (self.affected.job, self.gate);
         let prepared = backend::prepare(session, gate.runner.project, job, dataset, plan).await;
         let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;

@@ -9,7 +9,7 @@ use crate::console::{AppResult, Loudness, files, printable, say};
 use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
 use crate::instance::{InstanceConfiguration, Offer};
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::secret::SecretMask;
 use crate::spec::Job;
 use crate::workspace::project::Project;
@@ -71,7 +71,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Ends what was started, but for these training jobs; says what it had to stop.
-    pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> Result<BackendEnd, OutsideError> {
+    pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> OutsideResult<BackendEnd> {
         let finished = self.backend.finish(kept, &self.cancellation).await;
         if let Ok(end) = &finished
             && let Some(stopped) = &end.stopped

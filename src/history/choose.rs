@@ -7,7 +7,7 @@ use super::record::{Event, ForecastRecord, Record, RecordKind};
 use super::scope::Scope;
 use super::{History, Loaded};
 use crate::instance::InstanceConfiguration;
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 
 /// The most records that are read to find one.
 const MOST_LOOKED_AT: usize = 1000;
@@ -41,7 +41,7 @@ impl History {
         entries: impl IntoIterator<Item = &'e Entry>,
         most: usize,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Loaded, OutsideError> {
+    ) -> OutsideResult<Loaded> {
         let mut records = Vec::new();
         let look = |entry: &Entry, record| {
             if is_wanted(&record) {
@@ -61,7 +61,7 @@ impl History {
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Loaded, OutsideError> {
+    ) -> OutsideResult<Loaded> {
         let entries = entries.into_iter().take(MOST_LOOKED_AT);
         self.choose(entries, 1, is_wanted).await
     }
@@ -72,7 +72,7 @@ impl History {
         entries: &[Entry],
         canary_key: &str,
         mut is_wanted: impl FnMut(&Record) -> bool,
-    ) -> Result<Loaded, OutsideError> {
+    ) -> OutsideResult<Loaded> {
         // The name holds only a part of the key.
         let canaries = entries
             .iter()
@@ -91,7 +91,7 @@ impl History {
         &self,
         entries: &[Entry],
         base: &BaseWanted<'_>,
-    ) -> Result<Loaded, OutsideError> {
+    ) -> OutsideResult<Loaded> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
         let is_comparable =
             |record: &Record| record.forecast().is_some_and(ForecastRecord::is_comparable);
@@ -134,7 +134,7 @@ impl History {
         &self,
         entries: &[Entry],
         is_check: impl Fn(&Record) -> bool,
-    ) -> Result<Loaded, OutsideError> {
+    ) -> OutsideResult<Loaded> {
         let is_readable = |scope: Scope| {
             scope == Scope::Main || (scope == Scope::Local && self.scope() == Scope::Local)
         };

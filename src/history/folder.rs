@@ -13,7 +13,7 @@ use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
 use super::scope::{Scope, job_of};
 use super::{FoundPath, LARGEST_RECORD, LINK, Placement, reading};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// Records reveal what a team's training costs.
 const OF_FOLDERS: u32 = 0o700;
@@ -38,7 +38,7 @@ impl RecordFolder {
     }
 
     /// What lies below folders of the history; `None` where the history is not there.
-    pub(super) fn list(&self, folders: &[String]) -> Result<Option<Vec<FoundPath>>, OutsideError> {
+    pub(super) fn list(&self, folders: &[String]) -> OutsideResult<Option<Vec<FoundPath>>> {
         match self.root.symlink_metadata() {
             Ok(root) if root.is_dir() => {}
             Ok(_) => return Err(self.no_folder("")),
@@ -55,7 +55,7 @@ impl RecordFolder {
         Ok(Some(found))
     }
 
-    fn list_below(&self, folder: &str, found: &mut Vec<FoundPath>) -> Result<(), OutsideError> {
+    fn list_below(&self, folder: &str, found: &mut Vec<FoundPath>) -> OutsideResult<()> {
         let cannot = |error| self.cannot_read(folder, error);
         let entries = match fs::read_dir(self.root.join(folder)) {
             Ok(entries) => entries,
@@ -120,7 +120,7 @@ impl RecordFolder {
     }
 
     /// Writes a record under its name, whole or not at all, and never over another.
-    pub(super) fn put(&self, path: &str, content: &[u8]) -> Result<Placement, OutsideError> {
+    pub(super) fn put(&self, path: &str, content: &[u8]) -> OutsideResult<Placement> {
         let cannot = |error| self.cannot_write(path, error);
         let record = self.make_folder_of(path)?;
         let folder = record.parent().unwrap_or(&self.root);
@@ -140,7 +140,7 @@ impl RecordFolder {
     }
 
     /// Fails unless a record can be written: makes a temporary file beside it, which is removed again.
-    pub(super) fn try_out(&self, path: &str) -> Result<(), OutsideError> {
+    pub(super) fn try_out(&self, path: &str) -> OutsideResult<()> {
         let record = self.make_folder_of(path)?;
         let made = temporary().tempfile_in(record.parent().unwrap_or(&self.root));
         made.map(drop)
@@ -149,7 +149,7 @@ impl RecordFolder {
 
     /// Makes the folder of a record where it is missing, and in that of the history a `.gitignore`: a checkout must not contain its
     /// own history. Returns where the record lies.
-    fn make_folder_of(&self, path: &str) -> Result<PathBuf, OutsideError> {
+    fn make_folder_of(&self, path: &str) -> OutsideResult<PathBuf> {
         let cannot = |error| self.cannot_write(path, error);
         let record = self.root.join(path);
         let folder = record.parent().unwrap_or(&self.root);

@@ -31,7 +31,7 @@ use std::pin::pin;
 use futures_util::stream::{self, StreamExt};
 use jiff::Timestamp;
 
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use entry::record_file;
 use folder::RecordFolder;
 use record::Record;
@@ -126,16 +126,12 @@ impl History {
     /// # Errors
     ///
     /// When the folder or the bucket cannot be listed. A missing folder counts as empty.
-    pub async fn list(&self, job: Option<&str>) -> Result<Listing, OutsideError> {
+    pub async fn list(&self, job: Option<&str>) -> OutsideResult<Listing> {
         self.list_at(job, Timestamp::now()).await
     }
 
     /// Like [`History::list`] at a given time: skips records dated more than a day after it.
-    pub async fn list_at(
-        &self,
-        job: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Listing, OutsideError> {
+    pub async fn list_at(&self, job: Option<&str>, now: Timestamp) -> OutsideResult<Listing> {
         let listing = self.list_below(&self.scope.folders(job), job, now).await?;
         Ok(listing.unwrap_or_default())
     }
@@ -145,7 +141,7 @@ impl History {
         folders: &[String],
         job: Option<&str>,
         now: Timestamp,
-    ) -> Result<Option<Listing>, OutsideError> {
+    ) -> OutsideResult<Option<Listing>> {
         let found = match &self.store {
             Store::Folder(folder) => folder.list(folders)?,
             Store::Bucket(bucket) => Some(bucket.list(folders).await?),
@@ -186,7 +182,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder cannot be created or written to, and when S3 refuses an object of its own there.
-    pub async fn check_writable(&self, job: &str) -> Result<(), OutsideError> {
+    pub async fn check_writable(&self, job: &str) -> OutsideResult<()> {
         match &self.store {
             Store::Folder(folder) => {
                 let (scope, job) = (self.scope, folder_of(job));
@@ -206,7 +202,7 @@ impl History {
     /// # Errors
     ///
     /// When the folder or the bucket cannot be read as a whole; a single unreadable record is listed as damaged.
-    pub async fn load(&self, entries: &[Entry]) -> Result<Loaded, OutsideError> {
+    pub async fn load(&self, entries: &[Entry]) -> OutsideResult<Loaded> {
         self.choose(entries, usize::MAX, |_| true).await
     }
 
@@ -220,7 +216,7 @@ impl History {
         &self,
         entries: impl IntoIterator<Item = &'e Entry>,
         mut look: impl FnMut(&'e Entry, Record) -> ControlFlow<()>,
-    ) -> Result<Vec<Damaged>, OutsideError> {
+    ) -> OutsideResult<Vec<Damaged>> {
         let mut reads = entries.into_iter().map(|entry| self.read_one(entry));
         let first = stream::iter(reads.next()).buffered(1);
         let mut reads = pin!(first.chain(stream::iter(reads).buffered(READS)));
@@ -242,7 +238,7 @@ impl History {
     async fn read_one<'e>(
         &self,
         entry: &'e Entry,
-    ) -> Result<(&'e Entry, Result<Record, String>), OutsideError> {
+    ) -> OutsideResult<(&'e Entry, Result<Record, String>)> {
         if !self.scope.reads(entry.scope) {
             let (theirs, ours) = (entry.scope, self.scope);
             let why = format!("it is in `{theirs}`, which a run of `{ours}` does not read");
@@ -261,7 +257,7 @@ impl History {
     /// # Errors
     ///
     /// When the record was not written, or may not have been.
-    pub async fn append(&self, record: &Record) -> Result<Entry, OutsideError> {
+    pub async fn append(&self, record: &Record) -> OutsideResult<Entry> {
         let (content, job) = (reading::write(record), &record.job);
         for _ in 0..TRIES {
             let entry = Entry::of(record, self.scope, random_id());

@@ -13,7 +13,7 @@ use super::scope::Scope;
 use super::{FoundPath, History, LARGEST_RECORD, Placement, Store, reading};
 use crate::aws::s3::{Request, key_of, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// How often a record is put while another write to its key is in progress.
 const CONFLICTS: u32 = 5;
@@ -29,12 +29,7 @@ impl History {
     /// # Errors
     ///
     /// When the prefix is not an S3 URI.
-    pub fn in_bucket(
-        client: &Client,
-        uri: &str,
-        scope: Scope,
-        pace: f64,
-    ) -> Result<Self, OutsideError> {
+    pub fn in_bucket(client: &Client, uri: &str, scope: Scope, pace: f64) -> OutsideResult<Self> {
         let bucket = Bucket {
             client: client.clone(),
             root: S3Uri::read(uri, FIELD)?.as_folder(),
@@ -65,7 +60,7 @@ impl Bucket {
     }
 
     /// What lies below folders of the history.
-    pub(super) async fn list(&self, folders: &[String]) -> Result<Vec<FoundPath>, OutsideError> {
+    pub(super) async fn list(&self, folders: &[String]) -> OutsideResult<Vec<FoundPath>> {
         let mut found = Vec::new();
         for folder in folders {
             let place = self.root.below(&format!("{folder}/"));
@@ -84,7 +79,7 @@ impl Bucket {
     }
 
     /// The bytes of a record, or why they cannot be read.
-    pub(super) async fn read(&self, path: &str) -> Result<Result<Vec<u8>, String>, OutsideError> {
+    pub(super) async fn read(&self, path: &str) -> OutsideResult<Result<Vec<u8>, String>> {
         let place = self.root.below(path);
         let mut tries = 1;
         loop {
@@ -120,7 +115,7 @@ impl Bucket {
         path: &str,
         content_type: &str,
         content: &[u8],
-    ) -> Result<Option<Placement>, OutsideError> {
+    ) -> OutsideResult<Option<Placement>> {
         let place = &self.root.below(path);
         let put = self.client.put_object().bucket(&place.bucket);
         let put = put.key(&place.key).content_type(content_type);
@@ -146,7 +141,7 @@ impl Bucket {
     }
 
     /// Puts a record under a name that is free.
-    pub(super) async fn put(&self, path: &str, content: &[u8]) -> Result<Placement, OutsideError> {
+    pub(super) async fn put(&self, path: &str, content: &[u8]) -> OutsideResult<Placement> {
         let mut wait = AFTER_CONFLICT.mul_f64(self.pace);
         for _ in 0..CONFLICTS {
             match self.put_once(path, "application/json", content).await? {

@@ -10,7 +10,7 @@ use super::record::{Content, Record, canary_identity};
 use super::{Damaged, Entry, History, RecordKind};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{Measurement, Outcome};
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::units::{Seconds, Usd};
 
 /// What the canaries of one scope have cost.
@@ -126,7 +126,7 @@ impl History {
     /// # Errors
     ///
     /// When the history as a whole cannot be read.
-    pub async fn scope_spend(&self) -> Result<ScopeSpend, OutsideError> {
+    pub async fn scope_spend(&self) -> OutsideResult<ScopeSpend> {
         let own = [self.scope.to_string()];
         let Some(listing) = self.list_below(&own, None, Timestamp::now()).await? else {
             return Ok(ScopeSpend::NoHistory(self.place("")));

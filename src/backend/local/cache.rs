@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::workspace::make_folder;
 use crate::backend::project_paths::ProjectPaths;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Job, is_secret_name, is_secret_place};
 
 /// How many levels of a cache are searched for secrets, and of how many entries at most.
@@ -31,12 +31,12 @@ impl Cache {
     /// # Errors
     ///
     /// Where one is not there, was not opened by who starts the gate, or has a secret near its top.
-    pub(super) fn of_job(paths: &ProjectPaths, job: &Job) -> Result<Vec<Self>, OutsideError> {
+    pub(super) fn of_job(paths: &ProjectPaths, job: &Job) -> OutsideResult<Vec<Self>> {
         let caches = job.training.local.caches.iter();
         caches.map(|below| Self::find(paths, job, below)).collect()
     }
 
-    fn find(paths: &ProjectPaths, job: &Job, below: &str) -> Result<Self, OutsideError> {
+    fn find(paths: &ProjectPaths, job: &Job, below: &str) -> OutsideResult<Self> {
         let field = format!("jobs.{}.training.caches: `~/{below}`", job.name);
         let refused = |why: &str, help: &str| OutsideError::of(format!("{field} {why}")).help(help);
         let home = paths.home.as_ref().ok_or_else(|| {
@@ -82,7 +82,7 @@ impl Cache {
     }
 
     /// Links the cache into a canary's own home folder.
-    pub(super) fn link_into(&self, home: &Path) -> Result<(), OutsideError> {
+    pub(super) fn link_into(&self, home: &Path) -> OutsideResult<()> {
         let link = home.join(&self.below);
         if let Some(parent) = link.parent() {
             make_folder(parent)?;

@@ -13,7 +13,7 @@ use super::workspace::make_folder;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::rows::{self, OpenFile, cannot_write};
 use crate::canary::{ChannelData, Objects};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
 use crate::spec::{Channel, ChannelSample};
 use crate::units::Bytes;
@@ -79,7 +79,7 @@ impl RangeSource for DiskFile<'_> {
     type Error = OutsideError;
 
     /// Fails where the file is no longer what it was.
-    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, OutsideError> {
+    async fn read(&self, range: Range<u64>) -> OutsideResult<Vec<u8>> {
         let failed = |error| unreadable(self.field, &self.path, error);
         let length = usize::try_from(range.end - range.start).map_err(io::Error::other);
         let mut bytes = vec![0; length.map_err(failed)?];
@@ -93,7 +93,7 @@ impl RangeSource for DiskFile<'_> {
 
 impl LinkedFile {
     /// Fails if the file is not as it was.
-    pub(super) fn check(&self) -> Result<(), OutsideError> {
+    pub(super) fn check(&self) -> OutsideResult<()> {
         match self.path.metadata() {
             Ok(file) if state(&file) == self.state => Ok(()),
             _ => Err(OutsideError::of(format!(
@@ -110,7 +110,7 @@ impl LocalChannel<'_> {
     }
 
     /// What lies in it, and its blocks where rows are drawn.
-    pub(super) fn list(&self) -> Result<ChannelData, OutsideError> {
+    pub(super) fn list(&self) -> OutsideResult<ChannelData> {
         let Self { channel, .. } = self;
         let objects = self.objects()?;
         let (rows, columns) = match channel.sample {
@@ -126,7 +126,7 @@ impl LocalChannel<'_> {
     }
 
     /// Where an object really lies, and what it is; fails unless it is a file where data may lie.
-    fn real(&self, key: &str) -> Result<(PathBuf, Metadata), OutsideError> {
+    fn real(&self, key: &str) -> OutsideResult<(PathBuf, Metadata)> {
         let path = object_path(&self.path, key);
         let real = || {
             let real = path.canonicalize()?;
@@ -139,7 +139,7 @@ impl LocalChannel<'_> {
         real().map_err(|error| self.unreadable(&path, error))
     }
 
-    fn open(&self, key: &str) -> Result<OpenFile<DiskFile<'_>>, OutsideError> {
+    fn open(&self, key: &str) -> OutsideResult<OpenFile<DiskFile<'_>>> {
         let (path, _) = self.real(key)?;
         let opened = File::open(&path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| self.unreadable(&path, error))?;
@@ -158,7 +158,7 @@ impl LocalChannel<'_> {
     }
 
     /// Looks at its files.
-    fn blocks(&self, objects: &Objects) -> Result<RowBlocks, OutsideError> {
+    fn blocks(&self, objects: &Objects) -> OutsideResult<RowBlocks> {
         rows::blocks(&self.field, objects, |_, object| self.open(&object.key))
             .now_or_never()
             .expect(READY)
@@ -182,7 +182,7 @@ impl LocalChannel<'_> {
     /// # Errors
     ///
     /// Where a file that was listed cannot be read.
-    pub(super) async fn digest(&self, objects: &Objects) -> Result<[u8; 32], OutsideError> {
+    pub(super) async fn digest(&self, objects: &Objects) -> OutsideResult<[u8; 32]> {
         let mut whole = Sha256::new();
         for object in objects.iter() {
             let (field, channel) = (self.field.clone(), self.path.clone());
@@ -201,7 +201,7 @@ impl LocalChannel<'_> {
     }
 
     /// Writes the drawn rows of every file that has some into a folder, under the names of the files.
-    pub(super) fn copy(&self, drawn: &RowBlocks, to: &Path) -> Result<Copied, OutsideError> {
+    pub(super) fn copy(&self, drawn: &RowBlocks, to: &Path) -> OutsideResult<Copied> {
         let open = |known: &RowFile| {
             let mut source = self.open(&known.key)?.source;
             source.version.clone_from(&known.version);
@@ -213,11 +213,7 @@ impl LocalChannel<'_> {
     }
 
     /// Puts objects into a folder: small ones copied, large ones linked. Returns those that are linked.
-    pub(super) fn place(
-        &self,
-        objects: &Objects,
-        to: &Path,
-    ) -> Result<Vec<LinkedFile>, OutsideError> {
+    pub(super) fn place(&self, objects: &Objects, to: &Path) -> OutsideResult<Vec<LinkedFile>> {
         make_folder(to)?;
         let mut linked = Vec::new();
         for object in objects.iter() {
@@ -258,7 +254,7 @@ fn object_path(channel: &Path, key: &str) -> PathBuf {
 }
 
 /// Reads a file to its end, as far as it is there: how long it is, and what it holds.
-fn digest_of(field: &str, path: &Path) -> Result<(u64, [u8; 32]), OutsideError> {
+fn digest_of(field: &str, path: &Path) -> OutsideResult<(u64, [u8; 32])> {
     let read = || {
         // A pipe in its place would never be opened.
         if !path.metadata()?.is_file() {

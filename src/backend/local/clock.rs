@@ -3,7 +3,7 @@
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::{Ending, ProbeReport, cpu_pressure};
 
 /// Starting the probe and ending what the command left take less than this, even on a busy machine.
@@ -37,7 +37,7 @@ impl GateClock {
     }
 
     /// Fails if the report of the probe, which has ended, is contradicted or cannot be.
-    pub(super) fn check(self, report: &ProbeReport) -> Result<(), OutsideError> {
+    pub(super) fn check(self, report: &ProbeReport) -> OutsideResult<()> {
         let ended = self.ended.join().unwrap_or_else(|_| Instant::now());
         if let Some(value) = report.impossible_value() {
             return Err(OutsideError::of(format!(
@@ -66,7 +66,7 @@ fn wait_for_the_end_of(_: i32) {}
 
 /// Fails if the report's time is longer than the gate waited for the probe, or shorter by more than the probe needs for itself. Where
 /// nothing outlived the command nothing trained meanwhile, and the probe itself may have waited for a CPU as long as something did.
-fn check(report: &ProbeReport, waited: Duration, stalled: Duration) -> Result<(), OutsideError> {
+fn check(report: &ProbeReport, waited: Duration, stalled: Duration) -> OutsideResult<()> {
     let around = match report.ending {
         Ending::Exited { .. } | Ending::Signaled { .. } => AROUND_THE_COMMAND,
         _ => AROUND_AN_ENDED_TREE,

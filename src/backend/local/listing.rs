@@ -8,7 +8,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::backend::project_paths::{Closed, PathHelp, ProjectPaths, Unresolved};
 use crate::canary::{DataObject, Objects};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Channel, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
@@ -25,7 +25,7 @@ impl<'a> LocalChannel<'a> {
         paths: &'a ProjectPaths,
         job: &Job,
         channel: &'a Channel,
-    ) -> Result<Self, OutsideError> {
+    ) -> OutsideResult<Self> {
         let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
         if channel.mode == InputMode::Pipe {
             return Err(OutsideError::of(format!(
@@ -58,7 +58,7 @@ impl<'a> LocalChannel<'a> {
     }
 
     /// Its objects, sorted by key; a path to a file is one object.
-    pub(super) fn objects(&self) -> Result<Objects, OutsideError> {
+    pub(super) fn objects(&self) -> OutsideResult<Objects> {
         let mut objects = Vec::new();
         match self.path.is_file() {
             true => {
@@ -86,7 +86,7 @@ impl<'a> LocalChannel<'a> {
         trail: &mut Vec<PathBuf>,
         prefix: &str,
         objects: &mut Vec<DataObject>,
-    ) -> Result<(), OutsideError> {
+    ) -> OutsideResult<()> {
         let Some(folder) = trail.last().cloned() else {
             return Ok(());
         };
@@ -132,12 +132,7 @@ impl<'a> LocalChannel<'a> {
 
     /// A file as an object. Refuses one whose holes would take hours to read, for nothing is stored there. File systems that compress may
     /// store little of a file too.
-    fn object(
-        &self,
-        key: String,
-        path: &Path,
-        metadata: &Metadata,
-    ) -> Result<DataObject, OutsideError> {
+    fn object(&self, key: String, path: &Path, metadata: &Metadata) -> OutsideResult<DataObject> {
         const STORED_UNIT: u64 = 512;
         let bytes = Bytes(metadata.len());
         let stored = Bytes(metadata.blocks() * STORED_UNIT);
@@ -152,7 +147,7 @@ impl<'a> LocalChannel<'a> {
     }
 
     /// Where a link of the data leads: to something in the checkout that is not private and not on the way to it.
-    fn open_target(&self, link: &Path, trail: &[PathBuf]) -> Result<PathBuf, OutsideError> {
+    fn open_target(&self, link: &Path, trail: &[PathBuf]) -> OutsideResult<PathBuf> {
         let named = format!("{}: {} is", self.field, link.display());
         let real = link.canonicalize().map_err(|source| {
             let help = "remove the link, or put the data there";

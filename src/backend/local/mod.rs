@@ -32,12 +32,12 @@ use self::process::Probes;
 use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
-    Backend, BackendKeys, CanaryState, CanaryStep, ListedData, Planned, Ready, Room, Session,
-    Watcher, source,
+    Backend, BackendKeys, BoxReady, BoxSession, CanaryState, CanaryStep, ListedData, Planned,
+    Ready, Room, Session, Watcher, source,
 };
 use crate::canary::{CanaryRun, Dataset, Key, data_key};
 use crate::instance::{Capacity, InstanceConfiguration};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe;
 use crate::rows::Copied;
 use crate::secret::SecretMask;
@@ -103,7 +103,7 @@ impl LocalBackend {
         self.capacity.get_or_init(probe::host_capacity)
     }
 
-    fn workspace(&self) -> Result<&Workspace, OutsideError> {
+    fn workspace(&self) -> OutsideResult<&Workspace> {
         if let Some(workspace) = self.workspace.get() {
             return Ok(workspace);
         }
@@ -126,7 +126,7 @@ impl LocalBackend {
         &self,
         container: &Container<'a>,
         sandbox: Sandbox,
-    ) -> Result<LaidOut<'a>, OutsideError> {
+    ) -> OutsideResult<LaidOut<'a>> {
         let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.files, &container.code)?;
         let caches = Cache::of_job(&self.paths, container.job)?;
@@ -187,7 +187,7 @@ impl LocalBackend {
 
 #[async_trait(?Send)]
 impl Backend for LocalBackend {
-    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+    async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>> {
         // Said before anything is run.
         Cache::of_job(&self.paths, job)?;
         Ok(Box::new(LocalJob {
@@ -199,7 +199,7 @@ impl Backend for LocalBackend {
 }
 
 /// Fails unless the job's source is there. Reads only.
-pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError> {
+pub fn check_source(paths: &ProjectPaths, job: &Job) -> OutsideResult<()> {
     source::find(paths, job).map(|_| ())
 }
 
@@ -214,7 +214,7 @@ struct LocalJob<'a> {
 
 #[async_trait(?Send)]
 impl<'a> Session<'a> for LocalJob<'a> {
-    async fn list(&mut self) -> Result<ListedData, OutsideError> {
+    async fn list(&mut self) -> OutsideResult<ListedData> {
         let Self { backend, job, .. } = *self;
         let channels = job.training.channels.iter();
         let listed = channels
@@ -227,10 +227,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
         })
     }
 
-    async fn prepare(
-        mut self: Box<Self>,
-        planned: Planned<'_>,
-    ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
+    async fn prepare(mut self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
         // Listing and planning work where there is no probe.
         probe::check_system().map_err(|_| OutsideError::of(format!(
                 "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
@@ -243,7 +240,7 @@ impl<'a> Session<'a> for LocalJob<'a> {
 
 #[async_trait(?Send)]
 impl Ready for LocalJob<'_> {
-    async fn keys(&self, dataset: &Dataset) -> Result<BackendKeys, OutsideError> {
+    async fn keys(&self, dataset: &Dataset) -> OutsideResult<BackendKeys> {
         let Self { backend, job, .. } = *self;
         let mut digests = Vec::new();
         for (data, channel) in dataset.channels.iter().zip(&job.training.channels) {

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use crate::backend::Cancellation;
 use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::{self, GateSocket};
 use crate::units::Seconds;
 
@@ -102,7 +102,7 @@ impl LocalBackend {
         sought: &Sought,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
-    ) -> Result<EndedHost<'a>, OutsideError> {
+    ) -> OutsideResult<EndedHost<'a>> {
         let place = host.sandbox.path("code");
         let (command, place) = (host.command.join(" "), place.display());
         tracing::info!("`{command}` is started in {place}.");

@@ -18,7 +18,7 @@ use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::ProbeReport;
 use crate::rows::Copied;
 use crate::secret::CutAt;
@@ -38,7 +38,7 @@ impl LocalBackend {
         job: &Job,
         run: &CanaryRun,
         cancellation: &Cancellation,
-    ) -> Result<CanaryResult, OutsideError> {
+    ) -> OutsideResult<CanaryResult> {
         let started = Instant::now();
         let run_name = run_name(run);
         let cluster = Cluster::of(&run.instance).with_data(job, &run.channels);
@@ -134,7 +134,7 @@ impl LocalBackend {
         sought: &Sought,
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
-    ) -> Result<Vec<EndedHost<'a>>, OutsideError> {
+    ) -> OutsideResult<Vec<EndedHost<'a>>> {
         let (end_all, together) = Cancellation::new();
         let all = hosts.iter().map(|host| {
             let (end_all, together) = (&end_all, &together);

@@ -11,7 +11,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::backend::rows::cannot_write;
 use crate::backend::source::SourceFile;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// How many new workspaces another gate may take for left ones, in the moment before they are locked.
 const TRIES: usize = 5;
@@ -30,7 +30,7 @@ pub(super) struct Workspace {
 
 impl Workspace {
     /// Makes a fresh workspace below `state` (the spec's `.canary-gate`), after removing those of dead gates.
-    pub(super) fn create(state: &Path) -> Result<Self, OutsideError> {
+    pub(super) fn create(state: &Path) -> OutsideResult<Self> {
         let work = state.join("work");
         refuse_links(state)?;
         fs::DirBuilder::new()
@@ -64,7 +64,7 @@ impl Workspace {
     }
 
     /// A sandbox for one canary; `name` is unique in this workspace.
-    pub(super) fn sandbox(&self, name: &str) -> Result<Sandbox, OutsideError> {
+    pub(super) fn sandbox(&self, name: &str) -> OutsideResult<Sandbox> {
         // A canary before it may have put a link there.
         refuse_links(&self.state)?;
         let folder = self.folder.path(name);
@@ -73,7 +73,7 @@ impl Workspace {
     }
 }
 
-fn refuse_links(state: &Path) -> Result<(), OutsideError> {
+fn refuse_links(state: &Path) -> OutsideResult<()> {
     let work = state.join("work");
     let is_link = |folder: &&Path| {
         let found = folder.symlink_metadata();
@@ -172,7 +172,7 @@ impl Drop for Sandbox {
     }
 }
 
-pub(super) fn make_folder(folder: &Path) -> Result<(), OutsideError> {
+pub(super) fn make_folder(folder: &Path) -> OutsideResult<()> {
     fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))
 }
 
@@ -193,14 +193,14 @@ pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
 }
 
 /// Writes a new file.
-pub(super) fn write_file(path: &Path, content: &str) -> Result<(), OutsideError> {
+pub(super) fn write_file(path: &Path, content: &str) -> OutsideResult<()> {
     File::create_new(path)
         .and_then(|mut file| file.write_all(content.as_bytes()))
         .map_err(|source| cannot_write(path, source))
 }
 
 /// Copies `files` into `to`, each as it was read for the job's key. A link is copied as the file it leads to.
-pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> Result<(), OutsideError> {
+pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> OutsideResult<()> {
     make_folder(to)?;
     for file in files {
         let target = to.join(&file.name);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::{
-    Backend, BackendKeys, CanaryResult, CanaryState, CanaryStep, JobNotes, ListedData, Planned,
-    Ready, Room, Session, Watcher,
+    Backend, BackendKeys, BoxReady, BoxSession, CanaryResult, CanaryState, CanaryStep, JobNotes,
+    ListedData, Planned, Ready, Room, Session, Watcher,
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
@@ -15,7 +15,7 @@ use crate::grammar::{distinct, first_of};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{NotMeasured, Plan, PlannedRuns};
 use crate::spec::{BackendKind, Channel, Job};
 use crate::units::{Bytes, Fraction, Percent, Seconds};
@@ -70,7 +70,7 @@ impl ReplayBackend {
 
 #[async_trait(?Send)]
 impl Backend for ReplayBackend {
-    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+    async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>> {
         Ok(Box::new(ReplayJob {
             backend: self,
             job,
@@ -128,7 +128,7 @@ impl<'a> ReplayJob<'a> {
     /// # Errors
     ///
     /// Where the recording holds no run of the job.
-    fn dataset(&self) -> Result<Dataset, OutsideError> {
+    fn dataset(&self) -> OutsideResult<Dataset> {
         let Self { backend, job, .. } = self;
         if self.runs().next().is_none() {
             let help = match listed(backend.runs.iter().map(|(run, _)| run.job.clone())) {
@@ -166,7 +166,7 @@ impl<'a> ReplayJob<'a> {
 
     /// The first recorded run of this configuration, fraction and work level that was not handed out before, as it was recorded, but
     /// ended at the limit of the run asked for.
-    fn replay(&self, run: &CanaryRun) -> Result<Measurement, OutsideError> {
+    fn replay(&self, run: &CanaryRun) -> OutsideResult<Measurement> {
         let asked = run.work.as_ref().map(|work| work.level);
         let mut left = self.left(&run.instance, run.fraction, asked);
         let (recorded, is_used) = left.next().ok_or_else(|| {
@@ -220,11 +220,7 @@ impl<'a> ReplayJob<'a> {
     }
 
     /// Fails unless the recording has all runs of a fixed design left, or enough of a ladder's sizes for a forecast at all.
-    fn check(
-        &self,
-        instance: &InstanceConfiguration,
-        runs: &PlannedRuns,
-    ) -> Result<(), OutsideError> {
+    fn check(&self, instance: &InstanceConfiguration, runs: &PlannedRuns) -> OutsideResult<()> {
         let left = |fraction| self.left(instance, fraction, None).count();
         let whose = format!("of job `{}` on {instance}", self.job.name);
         let lack = match runs {
@@ -278,7 +274,7 @@ impl<'a> ReplayJob<'a> {
 
 #[async_trait(?Send)]
 impl<'a> Session<'a> for ReplayJob<'a> {
-    async fn list(&mut self) -> Result<ListedData, OutsideError> {
+    async fn list(&mut self) -> OutsideResult<ListedData> {
         Ok(ListedData {
             dataset: self.dataset()?,
             knows_bytes: self.bytes_total().is_some(),
@@ -286,7 +282,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         })
     }
 
-    fn check_supply(&self, plan: &mut Plan) -> Result<Vec<OutsideError>, OutsideError> {
+    fn check_supply(&self, plan: &mut Plan) -> OutsideResult<Vec<OutsideError>> {
         self.check(&self.job.instance, plan.runs())?;
         let mut given_up = Vec::new();
         for alternative in &mut plan.all[1..] {
@@ -300,10 +296,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         Ok(given_up)
     }
 
-    async fn prepare(
-        mut self: Box<Self>,
-        planned: Planned<'_>,
-    ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
+    async fn prepare(mut self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
         self.code = planned.code;
         Ok(self)
     }
@@ -313,7 +306,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
 impl Ready for ReplayJob<'_> {
     /// The data of a recording are what it lists, so two recordings of the same sizes are of the same data, whatever times
     /// they hold.
-    async fn keys(&self, dataset: &Dataset) -> Result<BackendKeys, OutsideError> {
+    async fn keys(&self, dataset: &Dataset) -> OutsideResult<BackendKeys> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let data = data_key(channels.map(|(data, channel)| {
             let digest = listing_digest(&channel.uri, &data.objects);

@@ -10,7 +10,7 @@ use flate2::{Compression, GzBuilder, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
 use crate::backend::source::SourceFile;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::units::Bytes;
 
 /// A source is code; what is larger is data that belongs on a channel. Uncompressed.
@@ -30,7 +30,7 @@ pub(super) struct OwnFile<'a> {
 /// # Errors
 ///
 /// When that is not UTF-8.
-pub(super) fn name_of(file: &SourceFile) -> Result<&str, OutsideError> {
+pub(super) fn name_of(file: &SourceFile) -> OutsideResult<&str> {
     file.name.to_str().ok_or_else(|| {
         OutsideError::of(format!("the name of {} is not UTF-8", file.path.display()))
             .help("rename it")
@@ -46,7 +46,7 @@ pub(super) fn pack(
     files: &[SourceFile],
     own: &[OwnFile<'_>],
     largest: Bytes,
-) -> Result<Vec<u8>, OutsideError> {
+) -> OutsideResult<Vec<u8>> {
     let mut sorted = BTreeMap::new();
     for file in files {
         sorted.insert(name_of(file)?, Ok(file));

@@ -12,7 +12,7 @@ use super::sweep::{LeftoverKind, NotStopped, places_in};
 use crate::aws::call::Call;
 use crate::backend::{BackendEnd, Cancellation};
 use crate::grammar::{count, list};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 
 /// From the signal to the end of the gate.
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
@@ -83,7 +83,7 @@ impl SagemakerBackend {
         &self,
         mut kept: &BTreeSet<String>,
         cancellation: &Cancellation,
-    ) -> Result<BackendEnd, OutsideError> {
+    ) -> OutsideResult<BackendEnd> {
         let nothing = BTreeSet::new();
         let mut rest = StoppedRest::default();
         loop {
@@ -114,7 +114,7 @@ impl SagemakerBackend {
         kept: &BTreeSet<String>,
         cancellation: &Cancellation,
         rest: &mut StoppedRest,
-    ) -> Result<(), OutsideError> {
+    ) -> OutsideResult<()> {
         let names: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         if names.is_empty() && !self.state.borrow().has_access && !self.tags.is_resumed {
             return Ok(());

@@ -15,7 +15,7 @@ use super::staging::JobObjects;
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source, SourceFile};
 use crate::instance::InstanceConfiguration;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Channel, Job, ProbePolicy};
 
 /// Where sources and the probe are kept, below a job's output, under their hash.
@@ -31,7 +31,7 @@ const REQUIREMENTS: &str = "requirements.txt";
 impl JobSession<'_> {
     /// Uploads the source, once under its hash, with the probe if it is wanted and can be had: as an archive that the image's
     /// toolkit unpacks, or as files on a channel.
-    pub(super) async fn place_code(&self) -> Result<PlacedCode, OutsideError> {
+    pub(super) async fn place_code(&self) -> OutsideResult<PlacedCode> {
         let job = self.job;
         let keys = &job.training.sagemaker;
         let program = self.probe_program();
@@ -83,11 +83,7 @@ impl JobSession<'_> {
 
     /// Uploads the files of the source, as the Python SDK v3 hands it over: below `/opt/ml/input/data/<channel>/`. Their archive's hash
     /// names the place; a file that has changed since then is refused.
-    async fn place_source(
-        &self,
-        channel: &str,
-        files: &[SourceFile],
-    ) -> Result<Channel, OutsideError> {
+    async fn place_source(&self, channel: &str, files: &[SourceFile]) -> OutsideResult<Channel> {
         let hash = archive::sha256_hex(&archive::pack(files, &[], LARGEST_SOURCE)?);
         let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/files/"));
         let objects = JobObjects::of_output(self.backend.aws().s3, self.job);
@@ -106,11 +102,7 @@ impl JobSession<'_> {
     }
 
     /// Uploads the probe for a plain image, which gets it on a channel of its own around what it starts.
-    async fn place_probe(
-        &self,
-        words: &[String],
-        program: &[u8],
-    ) -> Result<ProbeWay, OutsideError> {
+    async fn place_probe(&self, words: &[String], program: &[u8]) -> OutsideResult<ProbeWay> {
         let (job, name) = (self.job, probe::CHANNEL);
         let channels = &job.training.channels;
         let keys = &job.training.sagemaker;
@@ -156,7 +148,7 @@ impl JobSession<'_> {
 }
 
 /// Fails unless the job's source is there, with its entry point. Reads only what lies here.
-pub fn check_source(paths: &ProjectPaths, job: &Job) -> Result<(), OutsideError> {
+pub fn check_source(paths: &ProjectPaths, job: &Job) -> OutsideResult<()> {
     if has_source(job) {
         find_source(paths, job)?;
     }
@@ -210,7 +202,7 @@ fn has_source(job: &Job) -> bool {
     is_script(job) || job.training.sagemaker.source_channel.is_some()
 }
 
-fn find_source(paths: &ProjectPaths, job: &Job) -> Result<Source, OutsideError> {
+fn find_source(paths: &ProjectPaths, job: &Job) -> OutsideResult<Source> {
     let found = source::find(paths, job)?;
     let own = job.training.sagemaker.entry_point.as_deref();
     let of_groups = |field: String, instance: &'_ InstanceConfiguration| {

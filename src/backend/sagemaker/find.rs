@@ -11,7 +11,7 @@ use crate::backend::{CanaryProgress, CanaryReport, Reuse, RunPart};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::measurement::Outcome;
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::units::Seconds;
 
 /// Attempts at one canary that are looked at, the newest first; older ones are too old by then.
@@ -28,7 +28,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         first: &JobName,
         report: CanaryReport<'_>,
-    ) -> Result<Result<Found, JobName>, OutsideError> {
+    ) -> OutsideResult<Result<Found, JobName>> {
         let look_for =
             |error: CallError| error.to_error(&format!("look for the training job {first}"));
         let there = self.backend.describe(&first.to_string()).await;
@@ -69,7 +69,7 @@ impl ReadyJob<'_> {
         name: &JobName,
         description: &JobDescription,
         others: &mut Vec<(JobName, Vec<&'static str>)>,
-    ) -> Result<Option<Found>, OutsideError> {
+    ) -> OutsideResult<Option<Found>> {
         let tags = self.backend.tags_of_found(description).await?;
         let seeker = &self.backend.tags;
         let is_detached = tags.contains_key(DETACHED_TAG);

@@ -22,7 +22,7 @@ use super::watch::DESCRIBE;
 use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
 use crate::instance::InstanceConfiguration;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::yaml_text as yaml;
 
 /// How the SDK v2 says which script the training toolkit starts: in hyperparameters on every job of a script.
@@ -89,7 +89,7 @@ impl Intercept for Answer {
 /// # Errors
 ///
 /// When there is no such job, when it may not be read, and when there are no credentials; each with what to do.
-pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, OutsideError> {
+pub async fn describe_as_spec(name: &str, region: &str) -> OutsideResult<String> {
     if JobName::parse(name).is_some() {
         return Err(OutsideError::of(format!(
             "{name} is a canary, and a spec describes the full run"
@@ -100,7 +100,7 @@ pub async fn describe_as_spec(name: &str, region: &str) -> Result<String, Outsid
     spec_of(&aws.sagemaker, name, region).await
 }
 
-async fn spec_of(client: &Client, name: &str, region: &str) -> Result<String, OutsideError> {
+async fn spec_of(client: &Client, name: &str, region: &str) -> OutsideResult<String> {
     let described = describe(client, name).await;
     let (job, machines) = described.map_err(|error| refusal(&error, name, region))?;
     // Tags are an extra: who may not read them gets a spec without.

@@ -14,7 +14,7 @@ use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryState, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::instance::InstanceType;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::units::Seconds;
 
 /// How long a request to create a job is repeated that was throttled or not answered: an account creates one job a second, and
@@ -44,7 +44,7 @@ enum Created {
 impl CanaryUnderWay<'_> {
     /// Finds the job that stands for a canary, or creates it under the first attempt that is free; else says why nothing was started: a
     /// signal came first, another canary failed, nothing is to be started at all, or nobody waits for room.
-    pub(super) async fn launch(&self) -> Result<Result<Found, CanaryState>, OutsideError> {
+    pub(super) async fn launch(&self) -> OutsideResult<Result<Found, CanaryState>> {
         let (ready, run, watcher) = (self.ready, self.run, self.watcher);
         let first = ready.first_name(run);
         // The attempt that this process placed last, with its rows.
@@ -113,7 +113,7 @@ impl CanaryUnderWay<'_> {
 
     /// Creates the job, at the pace that SageMaker takes and with patience where it is throttled or the quota is used up by
     /// canaries of this run.
-    async fn create(&self, name: &JobName) -> Result<Created, OutsideError> {
+    async fn create(&self, name: &JobName) -> OutsideResult<Created> {
         let (ready, run, watcher) = (self.ready, self.run, self.watcher);
         self.enter_pool(name).await;
         let doing = format!("start a canary on {}", run.instance);
@@ -202,7 +202,7 @@ impl CanaryUnderWay<'_> {
     /// # Errors
     ///
     /// Where no room is worth waiting for any more: none will come, or it was waited for often enough since others of this run were at work.
-    async fn make_room(&self, error: &CallError, waited: &mut u32) -> Result<(), OutsideError> {
+    async fn make_room(&self, error: &CallError, waited: &mut u32) -> OutsideResult<()> {
         let run = self.run;
         let refused = quota::Refused::parse(&error.message);
         let mut kinds: Vec<&InstanceType> = run.instance.machines_by_type().into_keys().collect();
@@ -259,7 +259,7 @@ impl CanaryUnderWay<'_> {
         error: &CallError,
         name: &JobName,
         doing: &str,
-    ) -> Result<Created, OutsideError> {
+    ) -> OutsideResult<Created> {
         let known = self.backend.describe(&name.to_string()).await;
         if let Ok(Some(_)) = known {
             return Ok(Created::Taken);
@@ -287,7 +287,7 @@ impl ReadyJob<'_> {
         run: &CanaryRun,
         name: &JobName,
         keep_alive: Option<Seconds>,
-    ) -> Result<CreateTrainingJobInputBuilder, OutsideError> {
+    ) -> OutsideResult<CreateTrainingJobInputBuilder> {
         let (environment, command) = self.placed.probe_parts(&run.instance);
         let request = request::create(&Launch {
             name,

@@ -15,7 +15,7 @@ use super::named_keys;
 use crate::aws::s3::{Request, key_of};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, shown};
 use crate::canary::{DataObject, Objects};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Channel, DataType, InputMode};
 use crate::units::Bytes;
 
@@ -46,11 +46,7 @@ pub struct ListedChannel {
 ///
 /// `field` is where the spec names the channel. Fails where nothing is there, where the uri says less than was meant, and
 /// where S3 refuses; throttling is left to the client's retries.
-pub async fn list(
-    s3: &Client,
-    field: &str,
-    channel: &Channel,
-) -> Result<ListedChannel, OutsideError> {
+pub async fn list(s3: &Client, field: &str, channel: &Channel) -> OutsideResult<ListedChannel> {
     let field = format!("{field}.uri");
     let uri = S3Uri::read(&channel.uri, &field)?;
     let (uri, named) = match channel.data_type {
@@ -105,7 +101,7 @@ struct KeyRange {
 
 impl KeyRange {
     /// Takes in at most so many pages, one after the other, and says whether more are to come.
-    async fn walk(&mut self, request: &Request<'_>, most: usize) -> Result<bool, OutsideError> {
+    async fn walk(&mut self, request: &Request<'_>, most: usize) -> OutsideResult<bool> {
         let after = Some(self.last.clone()).filter(|last| !last.is_empty());
         let listing = request.listing().set_start_after(after);
         let mut pages = listing.into_paginator().send();
@@ -127,11 +123,7 @@ impl KeyRange {
     }
 
     /// Takes in a page, and says whether more are to come.
-    fn take(
-        &mut self,
-        page: &ListObjectsV2Output,
-        request: &Request<'_>,
-    ) -> Result<bool, OutsideError> {
+    fn take(&mut self, page: &ListObjectsV2Output, request: &Request<'_>) -> OutsideResult<bool> {
         for object in page.contents() {
             let key = key_of(page, object.key().unwrap_or_default());
             let (Some(key), Ok(bytes)) = (key, u64::try_from(object.size().unwrap_or(0))) else {
@@ -244,7 +236,7 @@ impl FoundObjects<'_> {
     }
 
     /// Takes in what was listed next, and fails as soon as the prefix has caught what was hardly meant.
-    fn take_in(&mut self, part: Vec<Listed>) -> Result<(), OutsideError> {
+    fn take_in(&mut self, part: Vec<Listed>) -> OutsideResult<()> {
         let prefix = self.request.place.key.as_str();
         for (object, tag) in part {
             // What a console makes to show an empty folder is no data.
@@ -275,7 +267,7 @@ impl FoundObjects<'_> {
     }
 
     /// The channel of all that was listed. Fails where a manifest names what is not there, and where nothing is left.
-    fn channel(mut self) -> Result<ListedChannel, OutsideError> {
+    fn channel(mut self) -> OutsideResult<ListedChannel> {
         let place = self.request.place;
         let (prefix, here) = (place.key.as_str(), self.request.shown());
         if let Some(missing) = self.named.take().filter(|missing| !missing.is_empty()) {

@@ -53,10 +53,10 @@ use self::pools::Pools;
 use self::ready::Notes;
 use self::session::JobSession;
 use super::project_paths::ProjectPaths;
-use super::{Backend, BackendEnd, BilledJob, Cancellation, Reuse, RunPart, Session};
+use super::{Backend, BackendEnd, BilledJob, BoxSession, Cancellation, Reuse, RunPart};
 use crate::aws::Aws;
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::spec::Job;
 
 pub use code::check_source;
@@ -162,7 +162,7 @@ impl SagemakerBackend {
 
 #[async_trait(?Send)]
 impl Backend for SagemakerBackend {
-    async fn open<'a>(&'a self, job: &'a Job) -> Result<Box<dyn Session<'a> + 'a>, OutsideError> {
+    async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>> {
         check_source(&self.paths, job)?;
         let session = JobSession {
             backend: self,
@@ -174,7 +174,7 @@ impl Backend for SagemakerBackend {
         Ok(Box::new(session))
     }
 
-    async fn bills(&self) -> Result<Vec<BilledJob>, OutsideError> {
+    async fn bills(&self) -> OutsideResult<Vec<BilledJob>> {
         self.bills_of_run().await
     }
 
@@ -182,7 +182,7 @@ impl Backend for SagemakerBackend {
         &self,
         kept: &BTreeSet<String>,
         cancellation: &Cancellation,
-    ) -> Result<BackendEnd, OutsideError> {
+    ) -> OutsideResult<BackendEnd> {
         self.stop_what_nobody_wants(kept, cancellation).await
     }
 }

@@ -7,7 +7,7 @@ use aws_sdk_s3::Client;
 use crate::aws::s3::{Request, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::grammar::count;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::units::Bytes;
 
 /// A manifest is held in memory; this is some million keys.
@@ -20,7 +20,7 @@ const SHAPE: &str =
 type NamedKeys = (S3Uri, BTreeSet<String>);
 
 /// Reads a manifest from S3.
-pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<NamedKeys, OutsideError> {
+pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> OutsideResult<NamedKeys> {
     let request = Request::new(s3, field, uri, "read", permission("s3:GetObject", uri));
     let call = s3.get_object().bucket(&uri.bucket).key(&uri.key).send();
     let object = call.await.map_err(|error| request.refused(&error))?;
@@ -41,7 +41,7 @@ pub(super) async fn read(s3: &Client, field: &str, uri: &S3Uri) -> Result<NamedK
     parse(field, uri, &content.into_bytes())
 }
 
-fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> Result<NamedKeys, OutsideError> {
+fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> OutsideResult<NamedKeys> {
     let wrong = |what: &str| {
         OutsideError::of(format!("{field}: {} {what}", shown(&uri.to_string()))).help(SHAPE)
     };

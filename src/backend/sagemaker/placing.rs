@@ -7,12 +7,12 @@ use super::ready::{ProbeWay, ReadyJob};
 use super::staging::{JobObjects, stage};
 use crate::aws::s3_uri::S3Uri;
 use crate::canary::{CanaryRun, ChannelData, Objects};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::rows::{Copied, RowBlocks};
 use crate::spec::{Channel, ChannelSample, DataType, InputMode, Job};
 
 /// Where canaries of a job write, a folder.
-pub(super) fn output(job: &Job) -> Result<S3Uri, OutsideError> {
+pub(super) fn output(job: &Job) -> OutsideResult<S3Uri> {
     let written = job.training.sagemaker.output.as_deref().unwrap_or_default();
     Ok(S3Uri::read(written, &format!("jobs.{}.training.output", job.name))?.as_folder())
 }
@@ -48,7 +48,7 @@ pub(super) fn is_copied(channel: &Channel) -> bool {
 /// The manifest of a canary's channel, by which it gets some of the objects below the channel's own prefix, so that files lie in the
 /// container where they lie in a full run: `[{"prefix": "s3://bucket/churn/train/"}, "part-000.csv", "2026/part-001.csv"]`.
 /// Fails where an object has no name of its own, which would stand for all of the folder.
-fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> Result<Vec<u8>, OutsideError> {
+fn manifest(field: &str, base: &S3Uri, objects: &Objects) -> OutsideResult<Vec<u8>> {
     if objects.is_empty() || objects.iter().any(|object| object.key.is_empty()) {
         return Err(OutsideError::of(format!(
             "{field}: no manifest can be written: an object has no name below its prefix"
@@ -75,11 +75,7 @@ fn place_of(output: &S3Uri, name: &JobName, channel: &Channel, way: &DataWay<'_>
 
 impl ReadyJob<'_> {
     /// The job's channels with their data where a canary of this name finds them once they are placed, and those that bring its code.
-    pub(super) fn inputs(
-        &self,
-        run: &CanaryRun,
-        name: &JobName,
-    ) -> Result<Vec<Channel>, OutsideError> {
+    pub(super) fn inputs(&self, run: &CanaryRun, name: &JobName) -> OutsideResult<Vec<Channel>> {
         let output = output(self.job)?;
         let channels = self.job.training.channels.iter().zip(&run.channels);
         let inputs = channels.map(|(channel, data)| {
@@ -109,7 +105,7 @@ impl ReadyJob<'_> {
         &self,
         run: &CanaryRun,
         name: &JobName,
-    ) -> Result<Option<Copied>, OutsideError> {
+    ) -> OutsideResult<Option<Copied>> {
         let mut rows: Option<Copied> = None;
         let (job, output) = (self.job, output(self.job)?);
         for (channel, data) in job.training.channels.iter().zip(&run.channels) {

@@ -8,7 +8,7 @@ use super::ready::{Quotas, Scarcest};
 use super::session::JobSession;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::MachineQuotas;
 
 const QUOTAS: Call<'_> = Call("servicequotas:ListServiceQuotas");
@@ -90,7 +90,7 @@ fn limit(quota: &ServiceQuota) -> Option<(String, u32)> {
 
 impl JobSession<'_> {
     /// Lists quotas, as far as they may be read, until these are among them. Quotas that are known are not asked for again.
-    async fn list_quotas(&self, names: &[String]) -> Result<(), OutsideError> {
+    async fn list_quotas(&self, names: &[String]) -> OutsideResult<()> {
         let backend = self.backend;
         let _asking = backend.asking.lock().await;
         let is_known = || {
@@ -135,7 +135,7 @@ impl JobSession<'_> {
     }
 
     /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    pub(super) async fn quotas(&self, wants_pools: bool) -> Result<Quotas, OutsideError> {
+    pub(super) async fn quotas(&self, wants_pools: bool) -> OutsideResult<Quotas> {
         let job = self.job;
         let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
             .chain(&job.alternatives)
@@ -182,7 +182,7 @@ pub(super) fn too_small(quota: &str, room: &str, instance: &InstanceConfiguratio
 }
 
 /// The reason for which quotas cannot be read; an error where the credentials are good for nothing.
-fn refused(error: &CallError) -> Result<String, OutsideError> {
+fn refused(error: &CallError) -> OutsideResult<String> {
     match error.kind {
         FailureKind::NoCredentials | FailureKind::Expired | FailureKind::Clock => {
             Err(error.to_error("read the quotas"))

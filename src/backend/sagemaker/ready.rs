@@ -16,7 +16,7 @@ use crate::backend::{
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::plan::{MachineQuotas, WarmPool};
 use crate::probe::MARK_VARIABLE;
 use crate::rows::Copied;
@@ -89,7 +89,7 @@ pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
 }
 
 impl ReadyJob<'_> {
-    pub(super) fn base(&self, channel: &Channel) -> Result<S3Uri, OutsideError> {
+    pub(super) fn base(&self, channel: &Channel) -> OutsideResult<S3Uri> {
         let (job, name) = (&self.job.name, &channel.name);
         let field = format!("jobs.{job}.training.channels.{name}.uri");
         let known = self.bases.get(name).cloned();
@@ -130,7 +130,7 @@ impl ReadyJob<'_> {
 #[async_trait(?Send)]
 impl Ready for ReadyJob<'_> {
     /// Those that its training jobs are named by: without git the packed source stands for the code.
-    async fn keys(&self, _: &Dataset) -> Result<BackendKeys, OutsideError> {
+    async fn keys(&self, _: &Dataset) -> OutsideResult<BackendKeys> {
         Ok(BackendKeys {
             code: Some(self.code),
             data: Some(self.data),
@@ -175,11 +175,7 @@ impl Ready for ReadyJob<'_> {
         canary.run_to_its_end().await
     }
 
-    async fn look(
-        &self,
-        run: &CanaryRun,
-        report: CanaryReport<'_>,
-    ) -> Result<CanaryState, OutsideError> {
+    async fn look(&self, run: &CanaryRun, report: CanaryReport<'_>) -> OutsideResult<CanaryState> {
         let first = self.first_name(run);
         let found = self.find(run, &first, report).await?;
         let training_job = first.to_string();

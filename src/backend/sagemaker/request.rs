@@ -15,7 +15,7 @@ use super::metrics::probe::{ENTRY_VARIABLE, ENTRYPOINT};
 use super::name::JobName;
 use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::MARK_VARIABLE;
 use crate::spec::{Channel, Job, NO_CREDENTIALS};
 use crate::units::{Bytes, Seconds};
@@ -67,7 +67,7 @@ pub(super) struct Script {
 /// # Errors
 ///
 /// Where SageMaker is known to refuse it, or where no code serves it yet.
-pub(super) fn create(launch: &Launch<'_>) -> Result<CreateTrainingJobInputBuilder, OutsideError> {
+pub(super) fn create(launch: &Launch<'_>) -> OutsideResult<CreateTrainingJobInputBuilder> {
     let training = &launch.job.training;
     let instance = &launch.run.instance;
     let resources = machines(instance)
@@ -153,7 +153,7 @@ fn machines(instance: &InstanceConfiguration) -> types::builders::ResourceConfig
     }
 }
 
-fn algorithm(launch: &Launch<'_>) -> Result<types::AlgorithmSpecification, OutsideError> {
+fn algorithm(launch: &Launch<'_>) -> OutsideResult<types::AlgorithmSpecification> {
     let training = &launch.job.training;
     let image = image(launch.job, &launch.run.instance, launch.region)?;
     let metrics = training.metrics.iter().map(|(name, pattern)| {
@@ -193,7 +193,7 @@ pub(super) fn image(
     job: &Job,
     instance: &InstanceConfiguration,
     region: &str,
-) -> Result<Option<String>, OutsideError> {
+) -> OutsideResult<Option<String>> {
     let training = &job.training.sagemaker;
     let Some(framework) = &training.framework else {
         return Ok(training.image.clone());
@@ -264,7 +264,7 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
     all
 }
 
-fn environment(launch: &Launch<'_>) -> Result<BTreeMap<String, String>, OutsideError> {
+fn environment(launch: &Launch<'_>) -> OutsideResult<BTreeMap<String, String>> {
     let of_job = canary::environment(&launch.job.training, launch.run.handed(launch.job).as_ref());
     // A script that knows the mark could speak for the probe.
     if let Some((name, _)) = of_job

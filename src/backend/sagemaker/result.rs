@@ -6,7 +6,7 @@ use super::ready::{CanaryUnderWay, Found};
 use crate::backend::{CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, rows};
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::MARK_VARIABLE;
 use crate::spec::BackendKind;
 use crate::units::Seconds;
@@ -55,7 +55,7 @@ impl<'r> CanaryUnderWay<'r> {
     }
 
     /// The end of a canary, with what is known of its bill where it has no result. `last` is its last training job.
-    fn ended(&self, state: Result<CanaryState, OutsideError>, last: Option<LastJob>) -> CanaryEnd {
+    fn ended(&self, state: OutsideResult<CanaryState>, last: Option<LastJob>) -> CanaryEnd {
         let last = last.filter(|_| !matches!(state, Ok(CanaryState::Measured(_))));
         let paid = last.and_then(|last| last.without_result(self.run));
         self.backend.state.borrow_mut().has_unmeasured |= paid.is_some();
@@ -67,10 +67,7 @@ impl<'r> CanaryUnderWay<'r> {
 
     /// Follows a canary until its training job is over, or a signal ended it: `last` is then its last training job. Else returns how far
     /// it is. What SageMaker broke off is tried once more, with what is left of its time.
-    async fn follow(
-        &self,
-        last: &mut Option<LastJob>,
-    ) -> Result<Option<CanaryState>, OutsideError> {
+    async fn follow(&self, last: &mut Option<LastJob>) -> OutsideResult<Option<CanaryState>> {
         let mut lost = None;
         let mut run = self.run.clone();
         loop {
@@ -119,14 +116,14 @@ impl<'r> CanaryUnderWay<'r> {
     }
 
     /// Measures a canary whose training job is over, and removes what it left.
-    async fn measure(&self, last: &LastJob) -> Result<CanaryState, OutsideError> {
+    async fn measure(&self, last: &LastJob) -> OutsideResult<CanaryState> {
         let result = self.result(last).await;
         (self.ready.tidy(&last.found, self.watcher.cancellation)).await;
         result.map(|result| CanaryState::Measured(Box::new(result)))
     }
 
     /// The result of the last job of a canary, which is over, or which a signal ended.
-    async fn result(&self, last: &LastJob) -> Result<CanaryResult, OutsideError> {
+    async fn result(&self, last: &LastJob) -> OutsideResult<CanaryResult> {
         let mut measurement = last.measurement(self.run, self.outcome(last)?);
         let (mut log_tail, mut log, mut ended_pools) = Default::default();
         if let Some(description) = &last.ended {
@@ -172,7 +169,7 @@ impl<'r> CanaryUnderWay<'r> {
     }
 
     /// How the canary ended; an error if the job could not run as configured, which a person must correct.
-    fn outcome(&self, last: &LastJob) -> Result<Outcome, OutsideError> {
+    fn outcome(&self, last: &LastJob) -> OutsideResult<Outcome> {
         Ok(match last.ended.as_ref().map(|ended| &ended.state) {
             Some(JobState::Completed) => Outcome::Completed,
             Some(JobState::TimedOut) => Outcome::TimedOut,

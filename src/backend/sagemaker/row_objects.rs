@@ -10,7 +10,7 @@ use crate::aws::s3::{Request, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::backend::rows::{self, OpenFile};
 use crate::canary::Objects;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem};
 
 /// The object has another `ETag` by now.
@@ -23,7 +23,7 @@ impl JobObjects<'_> {
         base: &S3Uri,
         objects: &Objects,
         tags: &[String],
-    ) -> Result<RowBlocks, OutsideError> {
+    ) -> OutsideResult<RowBlocks> {
         let blocks = rows::blocks(&self.field, objects, |place, object| {
             let version = tags.get(place).cloned().unwrap_or_default();
             Ok(OpenFile {
@@ -41,7 +41,7 @@ impl JobObjects<'_> {
         base: &S3Uri,
         drawn: &RowBlocks,
         folder: &S3Uri,
-    ) -> Result<Copied, OutsideError> {
+    ) -> OutsideResult<Copied> {
         for (index, blocks) in drawn.by_file() {
             let (bytes, key) = (drawn.bytes_of(index, &blocks), &drawn.files[index].key);
             if bytes > LARGEST_COPY {
@@ -95,7 +95,7 @@ struct S3Ranges<'a> {
 impl RangeSource for S3Ranges<'_> {
     type Error = OutsideError;
 
-    async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, OutsideError> {
+    async fn read(&self, range: Range<u64>) -> OutsideResult<Vec<u8>> {
         let JobObjects { s3, field, .. } = self.of;
         let place = &self.place;
         let changed = || rows::refused(field, &self.key, &RowsProblem::Changed);

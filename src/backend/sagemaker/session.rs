@@ -13,12 +13,12 @@ use super::{SagemakerBackend, listing, logs, price, request};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::{AccountAnswer, ListedData, Planned, Ready, Session};
+use crate::backend::{AccountAnswer, BoxReady, ListedData, Planned, Session};
 use crate::canary::{ChannelData, Dataset, Objects, code_key, data_key, listing_digest};
 use crate::code::{CodeFile, PathKind};
 use crate::instance::price_file::PRICE_FILE;
 use crate::instance::{InstanceType, Price, tables};
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::plan::{NotMeasured, PoolPlan};
 use crate::spec::{ChannelSample, FileSystem, Job, WarmPoolPolicy};
 
@@ -41,7 +41,7 @@ pub(super) struct JobSession<'a> {
 
 impl<'a> JobSession<'a> {
     /// Who we are, and whether every bucket of the job is there and in the job's region. Reads only.
-    pub(super) async fn check_access(&self) -> Result<(), OutsideError> {
+    pub(super) async fn check_access(&self) -> OutsideResult<()> {
         let job = self.job;
         let aws = self.backend.aws();
         let asking = self.backend.asking.lock().await;
@@ -100,7 +100,7 @@ impl<'a> JobSession<'a> {
     }
 
     /// Fails where a sample for FastFile has an object that S3, which copies it, does not copy.
-    fn check_copies(&self, dataset: &Dataset) -> Result<(), OutsideError> {
+    fn check_copies(&self, dataset: &Dataset) -> OutsideResult<()> {
         let channels = dataset.channels.iter().zip(&self.job.training.channels);
         let mut copied = channels.filter(|(_, channel)| is_copied(channel));
         copied.try_for_each(|(data, channel)| {
@@ -150,7 +150,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         kinds.iter().filter_map(price).collect()
     }
 
-    async fn list(&mut self) -> Result<ListedData, OutsideError> {
+    async fn list(&mut self) -> OutsideResult<ListedData> {
         // Said before money is spent.
         self.probe_program();
         let aws = self.backend.aws();
@@ -216,10 +216,7 @@ impl<'a> Session<'a> for JobSession<'a> {
 
     /// Makes the job ready. Where no key of its code is known the packed source stands for it, with the job as the commit
     /// itself has it.
-    async fn prepare(
-        self: Box<Self>,
-        planned: Planned<'_>,
-    ) -> Result<Box<dyn Ready + 'a>, OutsideError> {
+    async fn prepare(self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
         let (job, dataset) = (self.job, planned.dataset);
         self.check_copies(dataset)?;
         self.note_unused_volume_key();

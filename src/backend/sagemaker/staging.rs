@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::aws::s3::{Request, key_of, list_permission, permission};
 use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, encoded, shown};
 use crate::canary::{DataObject, Objects};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Channel, Job};
 use crate::units::Bytes;
 
@@ -84,7 +84,7 @@ impl<'a> JobObjects<'a> {
         base: &S3Uri,
         sample: &Objects,
         folder: &S3Uri,
-    ) -> Result<(), OutsideError> {
+    ) -> OutsideResult<()> {
         self.check_names(base, sample, folder)?;
         let permissions = format!(
             "{} and {}",
@@ -123,12 +123,7 @@ impl<'a> JobObjects<'a> {
     }
 
     /// Fails before anything is copied where the name of one of the copies would be too long.
-    fn check_names(
-        &self,
-        base: &S3Uri,
-        sample: &Objects,
-        folder: &S3Uri,
-    ) -> Result<(), OutsideError> {
+    fn check_names(&self, base: &S3Uri, sample: &Objects, folder: &S3Uri) -> OutsideResult<()> {
         let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
         match sample.iter().find(is_too_long) {
             None => Ok(()),
@@ -143,7 +138,7 @@ impl<'a> JobObjects<'a> {
     }
 
     /// Fails where S3 would not copy one of the objects.
-    pub(super) fn check_sizes(&self, objects: &Objects) -> Result<(), OutsideError> {
+    pub(super) fn check_sizes(&self, objects: &Objects) -> OutsideResult<()> {
         match objects.sizes().find(|bytes| *bytes > LARGEST_COPY) {
             None => Ok(()),
             Some(large) => Err(OutsideError::of(format!(
@@ -166,7 +161,7 @@ impl<'a> JobObjects<'a> {
         to: &S3Uri,
         content: impl Into<ByteStream>,
         content_type: &str,
-    ) -> Result<(), OutsideError> {
+    ) -> OutsideResult<()> {
         let put = self.s3.put_object().bucket(&to.bucket).key(&to.key);
         let put = put.content_type(content_type).body(content.into());
         let put = put.set_server_side_encryption(self.encryption());
@@ -182,7 +177,7 @@ impl<'a> JobObjects<'a> {
         to: &S3Uri,
         content: Vec<u8>,
         content_type: &str,
-    ) -> Result<(), OutsideError> {
+    ) -> OutsideResult<()> {
         let head = self.s3.head_object().bucket(&to.bucket).key(&to.key);
         // Without s3:ListBucket an absent object is "forbidden", so any refusal means: try to put it.
         match head.send().await {
@@ -193,10 +188,7 @@ impl<'a> JobObjects<'a> {
 }
 
 /// When the youngest of the first objects in a folder was written; `None` where nothing is there.
-pub(super) async fn youngest(
-    s3: &Client,
-    place: &S3Uri,
-) -> Result<Option<Timestamp>, OutsideError> {
+pub(super) async fn youngest(s3: &Client, place: &S3Uri) -> OutsideResult<Option<Timestamp>> {
     let request = Request::list(s3, OUTPUT, place);
     let page = request.listing().send().await;
     let page = page.map_err(|error| request.refused(&error))?;
@@ -208,7 +200,7 @@ pub(super) async fn youngest(
 }
 
 /// The folders that lie directly in one.
-pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, OutsideError> {
+pub(super) async fn folders(s3: &Client, place: &S3Uri) -> OutsideResult<Vec<S3Uri>> {
     let request = Request::list(s3, OUTPUT, place);
     let mut found = Vec::new();
     let mut pages = request.listing().delimiter("/").into_paginator().send();
@@ -225,7 +217,7 @@ pub(super) async fn folders(s3: &Client, place: &S3Uri) -> Result<Vec<S3Uri>, Ou
 }
 
 /// Removes whatever lies in a folder, as far as it may. Finding nothing is fine, so it can be called again.
-pub(super) async fn remove(s3: &Client, place: &S3Uri) -> Result<(), OutsideError> {
+pub(super) async fn remove(s3: &Client, place: &S3Uri) -> OutsideResult<()> {
     // The beginning of a name, or none at all, is more than anybody staged.
     if !place.key.ends_with('/') {
         return Err(OutsideError::of(format!(

@@ -18,7 +18,7 @@ use super::tags::{
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::BilledJob;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::Job;
 use crate::units::Seconds;
 
@@ -59,7 +59,7 @@ pub struct Leftover {
 #[derive(Debug)]
 pub struct Swept {
     pub leftover: Leftover,
-    pub result: Result<(), OutsideError>,
+    pub result: OutsideResult<()>,
 }
 
 /// Which leftovers are swept.
@@ -115,7 +115,7 @@ pub(super) fn places_in(output: &S3Uri, name: &str) -> [S3Uri; 2] {
 
 impl SagemakerBackend {
     /// Below the outputs of `jobs`: what is left of canaries that are over, their copies and their own output.
-    pub async fn left_in_s3(&self, jobs: &[Job]) -> Result<Vec<S3Uri>, OutsideError> {
+    pub async fn left_in_s3(&self, jobs: &[Job]) -> OutsideResult<Vec<S3Uri>> {
         let mut left = Vec::new();
         for job in jobs {
             let output = output(job)?;
@@ -131,7 +131,7 @@ impl SagemakerBackend {
     }
 
     /// Below the outputs of `jobs`: where canaries of these names may have left something.
-    pub fn places_of(&self, jobs: &[Job], names: &[&str]) -> Result<Vec<S3Uri>, OutsideError> {
+    pub fn places_of(&self, jobs: &[Job], names: &[&str]) -> OutsideResult<Vec<S3Uri>> {
         let mut places = Vec::new();
         for job in jobs {
             let output = output(job)?;
@@ -145,7 +145,7 @@ impl SagemakerBackend {
     }
 
     /// Whether a place in a folder is named like a canary's training job, and that is over, or never came.
-    async fn is_of_the_past(&self, folder: &S3Uri, place: &S3Uri) -> Result<bool, OutsideError> {
+    async fn is_of_the_past(&self, folder: &S3Uri, place: &S3Uri) -> OutsideResult<bool> {
         let name = place.key.strip_prefix(&folder.key);
         let name = name.map(|name| name.trim_end_matches('/'));
         let Some(name) = name.filter(|name| JobName::parse(name).is_some()) else {
@@ -179,19 +179,19 @@ impl SagemakerBackend {
     }
 
     /// Removes all objects below a place.
-    pub async fn remove(&self, place: &S3Uri) -> Result<(), OutsideError> {
+    pub async fn remove(&self, place: &S3Uri) -> OutsideResult<()> {
         staging::remove(&self.aws().s3, place).await
     }
 
     /// The running jobs of all gates, and the warm pools that they left.
-    pub async fn left_on_machines(&self) -> Result<Vec<Leftover>, OutsideError> {
+    pub async fn left_on_machines(&self) -> OutsideResult<Vec<Leftover>> {
         let mut left = self.listed(LeftoverKind::Running).await?;
         left.extend(self.listed(LeftoverKind::WarmPool).await?);
         Ok(left)
     }
 
     /// Those of all gates of one kind.
-    pub(super) async fn listed(&self, kind: LeftoverKind) -> Result<Vec<Leftover>, OutsideError> {
+    pub(super) async fn listed(&self, kind: LeftoverKind) -> OutsideResult<Vec<Leftover>> {
         let listing = self.aws().sagemaker.list_training_jobs();
         let listing = listing.name_contains(PREFIX);
         let with_pool = |status| listing.clone().warm_pool_status_equals(status);
@@ -296,7 +296,7 @@ impl SagemakerBackend {
     }
 
     /// What is billed of every training job of this run.
-    pub(super) async fn bills_of_run(&self) -> Result<Vec<BilledJob>, OutsideError> {
+    pub(super) async fn bills_of_run(&self) -> OutsideResult<Vec<BilledJob>> {
         let refused = |error: CallError| error.to_error("list the training jobs of this run");
         let since = self.tags.begun().unwrap_or(self.began);
         let listing = (self.aws().sagemaker.list_training_jobs())

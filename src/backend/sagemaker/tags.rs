@@ -9,7 +9,7 @@ use super::description::JobDescription;
 use crate::aws::call::{Call, CallError};
 use crate::backend::RunPart;
 use crate::canary::CanaryRun;
-use crate::outside_error::OutsideError;
+use crate::outside_error::OutsideResult;
 use crate::units::Seconds;
 
 /// The tags that canary-gate sets itself.
@@ -52,10 +52,7 @@ impl SagemakerBackend {
     }
 
     /// The tags of a job that was found.
-    pub(super) async fn tags_of_found(
-        &self,
-        description: &JobDescription,
-    ) -> Result<Tags, OutsideError> {
+    pub(super) async fn tags_of_found(&self, description: &JobDescription) -> OutsideResult<Tags> {
         let tags = tags_of_job(&self.aws().sagemaker, description.arn.as_deref()).await;
         tags.map_err(|error| error.to_error("read the tags of a training job"))
     }

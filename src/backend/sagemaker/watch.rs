@@ -9,7 +9,7 @@ use super::ready::{CanaryUnderWay, Found};
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::instance::{InstanceConfiguration, InstanceType};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::units::Seconds;
 
 /// Looks in a row that may fail before the gate gives up; each is tried several times. Some minutes in all.
@@ -37,10 +37,7 @@ impl CanaryUnderWay<'_> {
     ///
     /// Where it is out of sight, or beyond hope. It is stopped then, unless it is gone, or the credentials have expired: the next start
     /// goes on with it.
-    pub(super) async fn watch(
-        &self,
-        found: &Found,
-    ) -> Result<Option<JobDescription>, OutsideError> {
+    pub(super) async fn watch(&self, found: &Found) -> OutsideResult<Option<JobDescription>> {
         let (name, watcher) = (found.name.to_string(), self.watcher);
         let mut troubles = Troubles::default();
         let mut reported = String::new();

@@ -4,7 +4,7 @@ use super::checked_thing::CheckedThing;
 use crate::backend::{Backend, ListedData};
 use crate::canary::ChannelData;
 use crate::grammar::count;
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::Job;
 use crate::units::Bytes;
 
@@ -33,7 +33,7 @@ pub(super) async fn list(
     }
 }
 
-async fn listed(backend: &dyn Backend, job: &Job) -> Result<ListedData, OutsideError> {
+async fn listed(backend: &dyn Backend, job: &Job) -> OutsideResult<ListedData> {
     backend.open(job).await?.list().await
 }
 

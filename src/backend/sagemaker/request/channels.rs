@@ -3,7 +3,7 @@
 use aws_sdk_sagemaker::types;
 
 use super::{Launch, Script};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{
     Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, FileSystem,
     FileSystemKind, InputMode, RecordWrapper, Words,
@@ -40,7 +40,7 @@ pub(super) fn code_directory(launch: &Launch<'_>, script: &Script) -> String {
 }
 
 /// All channels of a job, and the code where it has no other way in.
-pub(super) fn of(launch: &Launch<'_>) -> Result<Vec<types::Channel>, OutsideError> {
+pub(super) fn of(launch: &Launch<'_>) -> OutsideResult<Vec<types::Channel>> {
     let mut inputs = launch.inputs.to_vec();
     let is_isolated = launch.job.training.sagemaker.network_isolation;
     if let Some(script) = launch.script.filter(|_| is_isolated) {
