@@ -9,19 +9,14 @@ use crate::canary::Dataset;
 use crate::cli::ActualsArguments;
 use crate::console::{AppError, AppResult, Loudness, print, signals};
 use crate::exit;
-use crate::gate::backend;
-use crate::gate::batch;
-use crate::gate::run_history::RunHistory;
-use crate::gate::runner::Runner;
+use crate::gate::{RunHistory, Runner, backend, batch};
 use crate::history::record::{Command, Content};
 use crate::instance::Offer;
 use crate::plan::{self, Account};
 use crate::report::InstanceForecast;
 use crate::report::actual::ForecastAndActual;
 use crate::spec::Job;
-use crate::workspace::changed_files;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{Project, RunOrigin, changed_files};
 
 pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;

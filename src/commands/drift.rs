@@ -11,17 +11,14 @@ use crate::console::{AppError, AppResult, Loudness, print, printable, signals};
 use crate::drift::CheckRecord;
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::outcome;
-use crate::gate::run_history::RunHistory;
 use crate::gate::run_history::check_of;
+use crate::gate::{RunHistory, outcome};
 use crate::history::Scope;
 use crate::history::record::{self, Command};
 use crate::measurement::Measurement;
 use crate::report::{JobReport, Report};
 use crate::spec::Job;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
-use crate::workspace::{base_policy, changed_files};
+use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;

@@ -17,8 +17,8 @@ use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf, table
 use crate::measurement::Measurement;
 use crate::report::JobReport;
 use crate::spec::{Budget, Job, OnInconclusive};
-use crate::workspace::project::{DEFAULT_REGION, Project, environment_region};
-use crate::workspace::{base_policy, recorded};
+use crate::workspace::project::DEFAULT_REGION;
+use crate::workspace::{Project, base_policy, environment_region, recorded};
 
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";

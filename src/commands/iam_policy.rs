@@ -3,7 +3,7 @@
 use crate::backend::sagemaker::iam_policy::{self, Grantee};
 use crate::cli::{PolicyGrantee, SpecArguments};
 use crate::console::{AppError, AppResult, print};
-use crate::workspace::project::{Project, environment_region};
+use crate::workspace::{Project, environment_region};
 
 pub(crate) fn iam_policy(spec: &SpecArguments, grantee: PolicyGrantee) -> AppResult<u8> {
     let project = Project::load(spec)?;

@@ -5,15 +5,11 @@ use std::fmt::Write;
 use crate::backend::sagemaker::RunTags;
 use crate::cli::PlanArguments;
 use crate::console::{AppResult, print_prose, printable};
-use crate::gate::backend;
-use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::run_history::RunHistory;
+use crate::gate::{PullRequestLimit, RunHistory, backend};
 use crate::history::record::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
-use crate::workspace::{base_policy, changed_files};
+use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;

@@ -8,9 +8,9 @@ use crate::gate::backend;
 use crate::git::GitCheckout;
 use crate::grammar::count;
 use crate::instance::price_file::PriceFile;
-use crate::workspace::price_file;
-use crate::workspace::project::{environment_region, today};
+use crate::workspace::project::today;
 use crate::workspace::written_spec::{WrittenSpec, from_here};
+use crate::workspace::{environment_region, price_file};
 
 pub(crate) fn prices(PricesCommand::Update { spec, region }: &PricesCommand) -> AppResult<u8> {
     let WrittenSpec { spec, file, folder } = WrittenSpec::find(spec, None)?;

@@ -15,10 +15,7 @@ use crate::history::record::Command;
 use crate::plan::Alternatives;
 use crate::report::{Leftovers, Report};
 use crate::units::Usd;
-use crate::workspace::base_commit::BaseCommit;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
-use crate::workspace::{base_policy, changed_files};
+use crate::workspace::{BaseCommit, Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> AppResult<u8> {
     let spec = (arguments.spec.spec.iter()).map(|spec| spec.display().to_string());

@@ -7,7 +7,7 @@ use crate::console::{AppError, AppResult, print, printable, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::outside_error::OutsideResult;
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// Whether leftovers are stopped and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,8 @@ use crate::commands::check;
 use crate::console::{AppResult, Loudness, print_prose, printable, say, warn};
 use crate::gate::backend;
 use crate::grammar::count;
-use crate::workspace::base_policy;
 use crate::workspace::changed_files::warn_of_idle_globs;
-use crate::workspace::project::Project;
+use crate::workspace::{Project, base_policy};
 
 pub(crate) async fn validate(arguments: &SpecArguments) -> AppResult<u8> {
     let project = Project::load(arguments)?;

@@ -21,8 +21,7 @@ use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
-use crate::workspace::project::Project;
-use crate::workspace::recorded;
+use crate::workspace::{Project, recorded};
 
 /// A recording comes with a pull request and is held in memory; this is a table of some hundred thousand runs.
 const LARGEST_RECORDING: Bytes = Bytes(16 << 20);

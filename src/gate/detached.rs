@@ -14,7 +14,7 @@ use crate::report::JobReport;
 use crate::spec::WarmPoolPolicy;
 use crate::units::{Seconds, Usd};
 use crate::verdict::{Reason, Verdict};
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// Refuses a part of a run on a backend whose canaries end with the gate. Else lets no canary keep machines for another one, since
 /// nobody would end the pool.

@@ -6,7 +6,7 @@ use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
 use crate::plan::{Account, KeptMachines};
 use crate::units::{Seconds, Usd};
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// Enters pools that were ended into the account: what they cost, or could still cost where they may be kept.
 pub(crate) fn bill(ended: &[EndedPool], account: &Account, kept: &KeptMachines, project: &Project) {

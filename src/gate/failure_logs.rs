@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use crate::console::{AppError, AppResult, files, say};
 use crate::measurement::Measurement;
-use crate::workspace::project::Project;
-use crate::workspace::written_spec;
+use crate::workspace::{Project, written_spec};
 
 /// Below the gate's own folder.
 const FOLDER: &str = "logs";

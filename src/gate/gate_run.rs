@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::backend::sagemaker::RunTags;
 use crate::backend::{Reuse, RunPart};
 use crate::console::{AppError, AppResult, files};
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// GitHub's number of a workflow run.
 const GITHUB_RUN: &str = "GITHUB_RUN_ID";

@@ -22,5 +22,8 @@ pub(crate) mod run_history;
 pub(crate) mod runner;
 
 pub(crate) use outcome::GateFailure;
+pub(crate) use pull_request_limit::PullRequestLimit;
 pub(crate) use request::RunRequest;
 pub(crate) use run::run;
+pub(crate) use run_history::RunHistory;
+pub(crate) use runner::Runner;

@@ -13,7 +13,7 @@ use crate::measurement::Measurement;
 use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, Plan, PlannedRuns};
 use crate::spec::Job;
 use crate::units::Usd;
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// Runs it within the job's `canary.spend_limit` and `max_spend`; says before what it can cost.
 ///

@@ -6,7 +6,7 @@ use crate::console::{AppError, AppResult, files, printable, say};
 use crate::gate::backend;
 use crate::history::{Damaged, History, Scope};
 use crate::report::DOCUMENTS;
-use crate::workspace::project::{Project, STATE_FOLDER};
+use crate::workspace::{Project, STATE_FOLDER};
 
 /// Opens the history that the spec names, by default `.canary-gate/`. Nothing is created before the first write.
 ///

@@ -9,8 +9,7 @@ use crate::exit::Strictness;
 use crate::report::{self, JobReport, Leftovers, Report};
 use crate::units::Usd;
 use crate::verdict::Verdict;
-use crate::workspace::checkout::Checkout;
-use crate::workspace::project::Project;
+use crate::workspace::{Checkout, Project};
 
 /// The result of a run, or of one of its jobs.
 #[derive(Default)]

@@ -8,8 +8,7 @@ use crate::plan::{self, Account, Limit};
 use crate::report::DOCUMENTS;
 use crate::units::{Seconds, Usd};
 use crate::verdict::Reason;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{Project, RunOrigin};
 
 /// As a user writes it; the action's input has the same name without the hyphens before it.
 const OPTION: &str = "--max-spend-per-pull-request";

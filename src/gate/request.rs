@@ -7,8 +7,7 @@ use crate::change::Change;
 use crate::exit::Strictness;
 use crate::plan::Alternatives;
 use crate::units::Usd;
-use crate::workspace::base_commit::BaseCommit;
-use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{BaseCommit, RunOrigin};
 
 /// What one run of the gate is asked for, on the command line or by an event of GitHub.
 pub(crate) struct RunRequest<'a> {

@@ -22,7 +22,7 @@ use crate::plan::{Account, Limit};
 use crate::report::Leftovers;
 use crate::spec::Job;
 use crate::units::Usd;
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// Checks every affected job. Everything it started has ended when it returns, unless a second signal came.
 pub(crate) async fn run(

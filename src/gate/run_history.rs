@@ -23,10 +23,7 @@ use crate::report::plan::ExpectedSpend;
 use crate::report::{Baseline, InstanceForecast, JobReport};
 use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
-use crate::workspace::base_commit::BaseCommit;
-use crate::workspace::checkout::Checkout;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{BaseCommit, Checkout, Project, RunOrigin};
 
 /// The history as one run of the gate uses it.
 pub(crate) struct RunHistory {

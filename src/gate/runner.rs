@@ -12,7 +12,7 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::outside_error::OutsideResult;
 use crate::secret::SecretMask;
 use crate::spec::Job;
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// What running needs, whichever job's canaries are run.
 pub(crate) struct Runner<'a> {

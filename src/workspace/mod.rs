@@ -10,3 +10,8 @@ pub(crate) mod project;
 pub(crate) mod recorded;
 pub(crate) mod run_origin;
 pub(crate) mod written_spec;
+
+pub(crate) use base_commit::BaseCommit;
+pub(crate) use checkout::Checkout;
+pub(crate) use project::{Project, STATE_FOLDER, environment_region};
+pub(crate) use run_origin::RunOrigin;

@@ -5,7 +5,7 @@ use crate::github::commands::{Annotation, AnnotationLevel};
 use crate::report::{JobReport, Report, words};
 use crate::spec::{FilePosition, SpecErrors};
 use crate::verdict::{BudgetRow, Verdict};
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// GitHub shows at most ten annotations of a level for a step.
 const MOST: usize = 10;

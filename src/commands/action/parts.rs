@@ -15,16 +15,13 @@ use crate::commands::run::RunRequest;
 use crate::console::{AppError, AppResult};
 use crate::exit;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::outcome;
-use crate::gate::run_history::RunHistory;
+use crate::gate::{RunHistory, outcome};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::report::{self, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::{Reason, Verdict};
-use crate::workspace::checkout::Checkout;
-use crate::workspace::project::Project;
-use crate::workspace::recorded;
+use crate::workspace::{Checkout, Project, recorded};
 
 /// Entries of folders that a search looks at.
 const MOST_ENTRIES: usize = 100_000;

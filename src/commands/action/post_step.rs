@@ -20,7 +20,7 @@ use crate::github::environment::Environment;
 use crate::github::head_check::{CheckState, HeadCheck};
 use crate::github::publication::{Intent, PostText, Publication};
 use crate::report::{self, Ended, Leftovers, ReportStamp};
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// The entry point of action.yml's post step; a link to the program.
 const ENTRY_POINT: &str = "canary-gate-post";

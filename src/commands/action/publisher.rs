@@ -19,8 +19,7 @@ use crate::github::pull_request::PullRequest;
 use crate::report::template::Template;
 use crate::report::{self, InProgress, JobInProgress, ReportStamp};
 use crate::units::Usd;
-use crate::workspace::project::Project;
-use crate::workspace::written_spec;
+use crate::workspace::{Project, written_spec};
 
 use super::inputs::{ActionCommand, CommentPolicy, Inputs, Upkeep};
 use super::post_step::{self, BegunStep};

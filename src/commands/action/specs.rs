@@ -14,9 +14,8 @@ use crate::commands::run::Checked;
 use crate::console::{AppError, AppResult, files, printable};
 use crate::units::Usd;
 use crate::workspace::base_policy::CAP_OF_NEW_JOBS;
-use crate::workspace::checkout;
-use crate::workspace::project::Project;
 use crate::workspace::written_spec::{self, folder_of};
+use crate::workspace::{Project, checkout};
 
 use super::inputs::{CommentPolicy, Inputs, are_many, is_pattern};
 use super::parts::start_of;

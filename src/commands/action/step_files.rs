@@ -9,7 +9,7 @@ use crate::github::outputs;
 use crate::metric::Metric;
 use crate::report::{self, Report, html};
 use crate::units::Usd;
-use crate::workspace::project::{Project, STATE_FOLDER};
+use crate::workspace::{Project, STATE_FOLDER};
 
 /// The report for later steps, in the gate's own folder.
 const REPORT_FILE: &str = "report.json";

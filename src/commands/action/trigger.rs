@@ -15,10 +15,8 @@ use crate::report::DOCUMENTS;
 use crate::report::template::Template;
 use crate::spec::MAX_SPEC_BYTES;
 use crate::units::Bytes;
-use crate::workspace::base_commit::BaseCommit;
 use crate::workspace::base_policy::{self, Base, BaseFile};
-use crate::workspace::project::Project;
-use crate::workspace::written_spec;
+use crate::workspace::{BaseCommit, Project, written_spec};
 
 /// In bytes.
 const LARGEST_TEMPLATE: usize = 1 << 20;

@@ -15,8 +15,8 @@ use crate::gate::backend;
 use crate::grammar::count;
 use crate::plan::{self, Alternatives, KnownBefore};
 use crate::spec::Job;
+use crate::workspace::Project;
 use crate::workspace::changed_files::{named_jobs, warn_of_idle_globs};
-use crate::workspace::project::Project;
 
 pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> AppResult<u8> {
     let mut project = Project::load(&arguments.spec)?;

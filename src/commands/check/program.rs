@@ -8,7 +8,7 @@ use super::checked_thing::CheckedThing;
 use crate::code::without_dots;
 use crate::console::AppResult;
 use crate::spec::Job;
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// The script of a job, which a canary gets only if git knows it; nothing where a job names none.
 pub(super) fn script(project: &Project, job: &Job) -> AppResult<Option<CheckedThing>> {

@@ -8,7 +8,7 @@ use crate::measurement::Outcome;
 use crate::report::words;
 use crate::spec::{Job, yaml_text};
 use crate::units::{Seconds, Usd};
-use crate::workspace::project::Project;
+use crate::workspace::Project;
 
 /// Runs it, and says how it ended; the exit code is that of `run` for the same outcome.
 pub(super) async fn try_one(

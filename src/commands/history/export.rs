@@ -11,9 +11,7 @@ use crate::gate::open_history::warn_of;
 use crate::history::export::Export;
 use crate::history::record::Record;
 use crate::history::{Entry, History, Scope};
-use crate::workspace::checkout::Checkout;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{Checkout, Project, RunOrigin};
 
 use super::list::list_of;
 

@@ -9,8 +9,7 @@ use crate::cli::HistoryCommand;
 use crate::console::{AppResult, Loudness};
 use crate::gate::open_history;
 use crate::history::record::Command;
-use crate::workspace::project::Project;
-use crate::workspace::run_origin::RunOrigin;
+use crate::workspace::{Project, RunOrigin};
 
 pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> AppResult<u8> {
     let project = Project::load(match command {

@@ -13,8 +13,7 @@ use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, AppResult, files, printable, say};
 use crate::spec;
-use crate::workspace::project::{STATE_FOLDER, environment_region};
-use crate::workspace::written_spec;
+use crate::workspace::{STATE_FOLDER, environment_region, written_spec};
 
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
