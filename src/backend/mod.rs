@@ -9,11 +9,11 @@ pub mod sagemaker;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
-use tokio::sync::watch;
+/// The signal for running canaries to end.
+pub use tokio_util::sync::CancellationToken as Cancellation;
 
 use crate::canary::{CanaryRun, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
@@ -380,53 +380,4 @@ pub struct EndedPool {
     pub keep_alive: Seconds,
     /// For how long they were kept, each of them, and billed; or why they may still be.
     pub idle: Result<Seconds, String>,
-}
-
-/// The signal for running canaries to end.
-#[derive(Debug, Clone)]
-pub struct Cancellation(watch::Receiver<bool>);
-
-impl Cancellation {
-    /// The switch and what it switches.
-    pub fn new() -> (watch::Sender<bool>, Self) {
-        let (sender, receiver) = watch::channel(false);
-        (sender, Self(receiver))
-    }
-
-    pub fn is_cancelled(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// What the work gives; `None` where it is not done before the cancellation.
-    pub async fn unless<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            biased;
-            () = self.cancelled() => None,
-            done = work => Some(done),
-        }
-    }
-
-    /// What the work gives; `None` where it is not done when `time` has passed since the cancellation.
-    pub async fn unless_since<T>(
-        &self,
-        time: Duration,
-        work: impl Future<Output = T>,
-    ) -> Option<T> {
-        let is_late = async {
-            self.cancelled().await;
-            tokio::time::sleep(time).await;
-        };
-        tokio::select! {
-            () = is_late => None,
-            done = work => Some(done),
-        }
-    }
-
-    /// Waits until cancelled; for ever if that never happens.
-    pub async fn cancelled(&self) {
-        let mut receiver = self.0.clone();
-        if receiver.wait_for(|cancelled| *cancelled).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! Ctrl-C and SIGTERM: the first ends every canary and then the gate; the second ends the gate at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
 
 use crate::backend::Cancellation;
 use crate::console::progress::Progress;
@@ -15,7 +14,6 @@ pub(crate) struct Interruption {
     terminate: Signal,
     /// The terminal was closed.
     hang_up: Signal,
-    cancel: watch::Sender<bool>,
 }
 
 /// Does `work`, which may be dropped half-way. A cancellation drops it and is an error.
@@ -23,10 +21,8 @@ pub(crate) async fn unless_cancelled<T>(
     work: impl Future<Output = T>,
     cancellation: &Cancellation,
 ) -> AppResult<T> {
-    tokio::select! {
-        done = work => Ok(done),
-        () = cancellation.cancelled() => Err(AppError::failed("interrupted before the first canary")),
-    }
+    let done = cancellation.run_until_cancelled(work).await;
+    done.ok_or_else(|| AppError::failed("interrupted before the first canary"))
 }
 
 /// Starts to listen.
@@ -35,13 +31,11 @@ pub(crate) fn watch() -> AppResult<Interruption> {
         signal(kind)
             .map_err(|source| AppError::failed("could not listen for signals").caused_by(source))
     };
-    let (cancel, cancellation) = Cancellation::new();
     Ok(Interruption {
-        cancellation,
+        cancellation: Cancellation::new(),
         interrupt: listen(SignalKind::interrupt())?,
         terminate: listen(SignalKind::terminate())?,
         hang_up: listen(SignalKind::hangup())?,
-        cancel,
     })
 }
 
@@ -70,7 +64,7 @@ impl Interruption {
             result = &mut work => result,
             code = self.next() => {
                 progress.say("stopping the canaries; repeat the signal to exit at once");
-                self.cancel.send_replace(true);
+                self.cancellation.cancel();
                 tokio::select! {
                     _ = &mut work => Err(interrupted(code)),
                     code = self.next() => Err(interrupted(code)),

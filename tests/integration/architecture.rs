@@ -46,7 +46,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 25] = [
+const HOMES: [(&str, &[&str]); 26] = [
     ("async_trait", &["backend/"]),
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
@@ -130,6 +130,7 @@ const HOMES: [(&str, &[&str]); 25] = [
     ("serde_saphyr", &["spec/yaml.rs", "report/cases.rs"]),
     ("signal_hook", &["probe/"]),
     ("statrs", &["forecast/"]),
+    ("tokio_util", &["backend/mod.rs"]),
 ];
 
 fn source_files() -> Vec<(String, String)> {

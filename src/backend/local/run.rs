@@ -135,31 +135,19 @@ impl LocalBackend {
         max_runtime: Option<Seconds>,
         cancellation: &Cancellation,
     ) -> OutsideResult<Vec<EndedHost<'a>>> {
-        let (end_all, together) = Cancellation::new();
-        let all = hosts.iter().map(|host| {
-            let (end_all, together) = (&end_all, &together);
-            async move {
-                let ended = self.run_host(host, sought, max_runtime, together).await;
-                let report = ended.as_ref().ok().and_then(|host| host.report.as_ref());
-                if report.is_none_or(|report| report.exit_code() != 0) {
-                    end_all.send_replace(true);
-                }
-                ended.map_err(|error| OutsideError {
-                    what: format!("{}{}", host.host.prefix(": "), error.what),
-                    ..error
-                })
+        let together = &cancellation.child_token();
+        let all = hosts.iter().map(|host| async move {
+            let ended = self.run_host(host, sought, max_runtime, together).await;
+            let report = ended.as_ref().ok().and_then(|host| host.report.as_ref());
+            if report.is_none_or(|report| report.exit_code() != 0) {
+                together.cancel();
             }
+            ended.map_err(|error| OutsideError {
+                what: format!("{}{}", host.host.prefix(": "), error.what),
+                ..error
+            })
         });
-        let all = join_all(all);
-        tokio::pin!(all);
-        let results = tokio::select! {
-            results = &mut all => results,
-            () = cancellation.cancelled() => {
-                end_all.send_replace(true);
-                all.await
-            }
-        };
-        results.into_iter().collect()
+        join_all(all).await.into_iter().collect()
     }
 
     /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.

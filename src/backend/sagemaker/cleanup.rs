@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::SagemakerBackend;
 use super::description::JobState;
 use super::name::JobName;
+use super::pace::unless_since;
 use super::placing::output;
 use super::ready::{Found, ReadyJob};
 use super::sweep::{LeftoverKind, NotStopped, places_in};
@@ -150,7 +151,7 @@ impl SagemakerBackend {
             Ok(left)
         };
         let stopping = tokio::time::timeout(TIME_TO_FINISH, stopping);
-        let left = cancellation.unless_since(TIME_TO_STOP, stopping).await;
+        let left = unless_since(cancellation, TIME_TO_STOP, stopping).await;
         let left = left.and_then(Result::ok).ok_or_else(no_time)??;
         for leftover in &left {
             match leftover.kind {
@@ -160,7 +161,7 @@ impl SagemakerBackend {
         }
         // A job that is being stopped has its machines for minutes.
         let stopping = self.stop_all(left);
-        let swept = cancellation.unless_since(TIME_TO_STOP, stopping).await;
+        let swept = unless_since(cancellation, TIME_TO_STOP, stopping).await;
         (swept.ok_or_else(no_time)?.into_iter()).try_for_each(|swept| swept.result)
     }
 }
@@ -225,7 +226,7 @@ impl ReadyJob<'_> {
 
 /// Removes what lies in S3 for a job, as far as a signal leaves time.
 async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
-    let removed = cancellation.unless_since(TIME_TO_STOP, removed).await;
+    let removed = unless_since(cancellation, TIME_TO_STOP, removed).await;
     if removed.is_none() {
         say_left(name, IN_TIME);
     }

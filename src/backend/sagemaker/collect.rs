@@ -220,7 +220,13 @@ impl CanaryUnderWay<'_> {
             }
             if look > 0 {
                 let waiting = self.backend.pace.wait(BETWEEN_LOOKS);
-                if self.watcher.cancellation.unless(waiting).await.is_none() {
+                if self
+                    .watcher
+                    .cancellation
+                    .run_until_cancelled(waiting)
+                    .await
+                    .is_none()
+                {
                     break;
                 }
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
 use super::name::JobName;
-use super::pace;
+use super::pace::{self, unless_since};
 use super::placing::output;
 use super::quota;
 use super::ready::{CanaryUnderWay, Found, ReadyJob};
@@ -56,7 +56,12 @@ impl CanaryUnderWay<'_> {
                 }
                 ready.find(run, &first, watcher.report).await
             };
-            let name = match watcher.cancellation.unless(finding).await.transpose()? {
+            let name = match watcher
+                .cancellation
+                .run_until_cancelled(finding)
+                .await
+                .transpose()?
+            {
                 Some(Ok(mut found)) => {
                     // Its own, whose answer was lost.
                     if let Some((_, rows)) = placed_last.filter(|(name, _)| *name == found.name) {
@@ -77,7 +82,7 @@ impl CanaryUnderWay<'_> {
                 }
             };
             let placing = ready.place(run, &name);
-            let created = match watcher.cancellation.unless(placing).await {
+            let created = match watcher.cancellation.run_until_cancelled(placing).await {
                 Some(Ok(rows)) => {
                     placed_last = Some((name.clone(), rows));
                     self.create(&name).await
@@ -193,7 +198,10 @@ impl CanaryUnderWay<'_> {
                 }
                 _ => return Err(error.to_error("start a canary")),
             };
-            (watcher.cancellation.unless(self.backend.pace.wait(wait))).await;
+            (watcher
+                .cancellation
+                .run_until_cancelled(self.backend.pace.wait(wait)))
+            .await;
         }
     }
 
@@ -249,7 +257,7 @@ impl CanaryUnderWay<'_> {
         let client = self.backend.aws().sagemaker_once;
         let asking = request.send_with(&client);
         // Without an answer in time as if it were there: the watch sees the signal, and stops what is under this name.
-        let answer = (self.watcher.cancellation.unless_since(PATIENCE, asking)).await?;
+        let answer = unless_since(self.watcher.cancellation, PATIENCE, asking).await?;
         CREATE.heard(answer).err()
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::aws::time_scale;
+use crate::backend::Cancellation;
 
 /// CreateTrainingJob takes one request a second of an account.
 const BETWEEN_CREATES: Duration = Duration::from_secs(1);
@@ -57,6 +58,22 @@ impl Pace {
 
     pub(super) async fn wait(&self, time: Duration) {
         tokio::time::sleep(time.mul_f64(self.factor)).await;
+    }
+}
+
+/// What the work gives; `None` where it is not done when `time` has passed since the cancellation.
+pub(super) async fn unless_since<T>(
+    cancellation: &Cancellation,
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let is_late = async {
+        cancellation.cancelled().await;
+        tokio::time::sleep(time).await;
+    };
+    tokio::select! {
+        () = is_late => None,
+        done = work => Some(done),
     }
 }
 

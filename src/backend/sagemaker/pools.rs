@@ -291,7 +291,7 @@ impl CanaryUnderWay<'_> {
                 }
                 is_there
             };
-            if watcher.cancellation.unless(look).await != Some(false) {
+            if watcher.cancellation.run_until_cancelled(look).await != Some(false) {
                 break;
             }
             left -= BETWEEN_LOOKS.as_secs_f64();

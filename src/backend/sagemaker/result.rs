@@ -130,7 +130,10 @@ impl<'r> CanaryUnderWay<'r> {
             let (found, signal) = (&last.found, self.watcher.cancellation);
             // A pool that is not looked at now is looked at when pools are ended.
             let looking = self.ready.look_at_pool(found, description);
-            let pooled = signal.unless(looking).await.unwrap_or_default();
+            let pooled = signal
+                .run_until_cancelled(looking)
+                .await
+                .unwrap_or_default();
             // After the look: meanwhile who ends all pools may forget what is known of this one.
             self.end_surplus_pools().await;
             let is_collected = match measurement.outcome {
@@ -140,13 +143,14 @@ impl<'r> CanaryUnderWay<'r> {
             };
             if is_collected {
                 let collecting = self.collect(found, description, &mut measurement);
-                signal.unless(collecting).await;
+                signal.run_until_cancelled(collecting).await;
             }
             if matches!(
                 measurement.outcome,
                 Outcome::Failed { .. } | Outcome::OutOfMemory { .. } | Outcome::TimedOut
             ) {
-                (log_tail, log) = (signal.unless(self.log(found)).await).unwrap_or_default();
+                (log_tail, log) =
+                    (signal.run_until_cancelled(self.log(found)).await).unwrap_or_default();
             }
             measurement.start = pooled.start.or(measurement.start);
             measurement.idle_seconds = pooled.idle();

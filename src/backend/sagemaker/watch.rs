@@ -47,10 +47,10 @@ impl CanaryUnderWay<'_> {
             // What is there already may be over.
             if !std::mem::take(&mut is_first) {
                 let waiting = self.backend.pace.before_look();
-                watcher.cancellation.unless(waiting).await;
+                watcher.cancellation.run_until_cancelled(waiting).await;
             }
             let looking = self.backend.describe(&name);
-            let Some(described) = watcher.cancellation.unless(looking).await else {
+            let Some(described) = watcher.cancellation.run_until_cancelled(looking).await else {
                 if !found.may_stop {
                     watcher.fact(&format!(
                         "training job {name} goes on: another process may wait for it"

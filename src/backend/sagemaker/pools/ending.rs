@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 
 use super::super::SagemakerBackend;
 use super::super::description::PoolStatus;
+use super::super::pace::unless_since;
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{Cancellation, EndedPool};
@@ -114,9 +115,7 @@ impl SagemakerBackend {
         name: &str,
         cancellation: &Cancellation,
     ) -> Result<Seconds, String> {
-        let ended = cancellation
-            .unless_since(TIME_TO_END, self.end_pool(name))
-            .await;
+        let ended = unless_since(cancellation, TIME_TO_END, self.end_pool(name)).await;
         ended.unwrap_or_else(|| Err(CUT_SHORT.to_owned()))
     }
 
