@@ -10,7 +10,7 @@ use crate::cli::ActualsArguments;
 use crate::console::{AppError, AppResult, Loudness, print, signals};
 use crate::exit;
 use crate::gate::{RunHistory, Runner, backend, batch};
-use crate::history::record::{Command, Content};
+use crate::history::{Command, Content};
 use crate::instance::Offer;
 use crate::plan::{self, Account};
 use crate::report::InstanceForecast;

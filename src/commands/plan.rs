@@ -6,7 +6,7 @@ use crate::backend::sagemaker::RunTags;
 use crate::cli::PlanArguments;
 use crate::console::{AppResult, print_prose, printable};
 use crate::gate::{PullRequestLimit, RunHistory, backend};
-use crate::history::record::Command;
+use crate::history::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
 use crate::workspace::{Project, RunOrigin, base_policy, changed_files};

@@ -11,7 +11,7 @@ use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, AppResult, Loudness};
 pub(crate) use crate::gate::RunRequest;
 use crate::gate::{self, GateFailure, detached, outcome};
-use crate::history::record::Command;
+use crate::history::Command;
 use crate::plan::Alternatives;
 use crate::report::{Leftovers, Report};
 use crate::units::Usd;

@@ -6,7 +6,7 @@ use crate::console::terminal::{self, wrapped};
 use crate::console::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
-use crate::github::error::{ForgeError, ForgeErrorKind};
+use crate::github::{ForgeError, ForgeErrorKind};
 use crate::outside_error::OutsideError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;

@@ -2,8 +2,7 @@
 
 use crate::console::{AppError, AppResult, printable};
 use crate::gate::run_history::RunHistory;
-use crate::history::record::Event;
-use crate::history::{PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
+use crate::history::{Event, PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
 use crate::plan::{self, Account, Limit};
 use crate::report::DOCUMENTS;
 use crate::units::{Seconds, Usd};

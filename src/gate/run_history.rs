@@ -16,8 +16,10 @@ use crate::canary::Key;
 use crate::console::{AppError, AppResult, printable};
 use crate::drift::CheckRecord;
 use crate::gate::open_history;
-use crate::history::record::{self, Command, Content, Record, Writer};
-use crate::history::{self, BaseWanted, Damaged, Entry, History, Loaded, ScopeSpend};
+use crate::history::{
+    self, BaseWanted, Command, Content, Damaged, Entry, History, Loaded, Record, ScopeSpend,
+    Writer, record,
+};
 use crate::measurement::Measurement;
 use crate::report::plan::ExpectedSpend;
 use crate::report::{Baseline, InstanceForecast, JobReport};

@@ -32,3 +32,19 @@ mod retry;
 mod service;
 pub mod shown_overrun;
 pub mod token;
+
+pub use client::Github;
+pub use commands::{Annotation, AnnotationLevel};
+pub use environment::Environment;
+pub use error::{ForgeError, ForgeErrorKind};
+pub use event::GithubEvent;
+pub use gitlab::MergeRequest;
+pub use head_check::{CheckState, HeadCheck, HeadCheckKind};
+pub use id_token::IdTokenService;
+pub use posts::PostPlace;
+pub use publication::{
+    Intent, OlderComments, PostText, Publication, PublicationOutcome, Published,
+};
+pub use pull_request::PullRequest;
+pub use shown_overrun::ShownOverrun;
+pub use token::Token;

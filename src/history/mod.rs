@@ -19,7 +19,7 @@ pub mod tally;
 
 pub use choose::{BaseWanted, forecasts};
 pub use entry::Entry;
-pub use record::RecordKind;
+pub use record::{Command, Content, Event, Record, RecordKind, Writer};
 pub use scope::Scope;
 pub use scope_spend::{PaidCanaries, ScopeSpend, UnbilledCanary};
 
@@ -34,7 +34,6 @@ use jiff::Timestamp;
 use crate::outside_error::{OutsideError, OutsideResult};
 use entry::record_file;
 use folder::RecordFolder;
-use record::Record;
 use s3::Bucket;
 use scope::folder_of;
 

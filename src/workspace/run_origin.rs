@@ -1,7 +1,6 @@
 //! Where a run comes from: which part of the history it writes and reads, and what its records say of it.
 
-use crate::history::Scope;
-use crate::history::record::{Command, Event, Writer};
+use crate::history::{Command, Event, Scope, Writer};
 use crate::workspace::checkout::Checkout;
 use crate::workspace::project::Project;
 

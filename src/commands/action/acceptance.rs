@@ -6,8 +6,8 @@
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
 use crate::exit;
+use crate::github::ShownOverrun;
 use crate::github::accept_label::{ACCEPT_LABEL, LabelRefusal};
-use crate::github::shown_overrun::ShownOverrun;
 use crate::grammar::count;
 use crate::measurement::Outcome;
 use crate::report::{self, Acceptance, JobReport, Policy, Report};

@@ -1,7 +1,7 @@
 //! Annotations: each job without a good verdict at the place in the spec that decided it, and each failure.
 
 use crate::console::AppError;
-use crate::github::commands::{Annotation, AnnotationLevel};
+use crate::github::{Annotation, AnnotationLevel};
 use crate::report::{JobReport, Report, words};
 use crate::spec::{FilePosition, SpecErrors};
 use crate::verdict::{BudgetRow, Verdict};

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use regex::Regex;
 
 use crate::cli::Inconclusive;
-use crate::github::token::Token;
+use crate::github::Token;
 use crate::grammar;
 use crate::report::Report;
 use crate::spec::OnInconclusive;

@@ -2,9 +2,9 @@
 
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
-use crate::github::client::Github;
-use crate::github::error::ForgeError;
-use crate::github::publication::{Intent, PostText, Publication, PublicationOutcome, Published};
+use crate::github::{
+    ForgeError, Github, Intent, PostText, Publication, PublicationOutcome, Published,
+};
 use crate::report;
 
 /// Makes a text stand there. What went wrong without harm is said.

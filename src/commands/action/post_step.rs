@@ -15,10 +15,7 @@ use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, AppResult, files, say};
-use crate::github::commands;
-use crate::github::environment::Environment;
-use crate::github::head_check::{CheckState, HeadCheck};
-use crate::github::publication::{Intent, PostText, Publication};
+use crate::github::{CheckState, Environment, HeadCheck, Intent, PostText, Publication, commands};
 use crate::report::{self, Ended, Leftovers, ReportStamp};
 use crate::workspace::Project;
 

@@ -4,13 +4,12 @@ use crate::commands::run::Checked;
 use crate::console::{AppError, say};
 use crate::exit;
 use crate::gate::GateFailure;
-use crate::github::commands::Annotation;
-use crate::github::error::ForgeErrorKind;
-use crate::github::head_check::{CheckState, HeadCheck, HeadCheckKind};
 use crate::github::marker::LONGEST_TEXT;
 use crate::github::outputs::LONGEST_SUMMARY;
-use crate::github::publication::{Intent, PostText, Publication, PublicationOutcome};
-use crate::github::shown_overrun::ShownOverrun;
+use crate::github::{
+    Annotation, CheckState, ForgeErrorKind, HeadCheck, HeadCheckKind, Intent, PostText,
+    Publication, PublicationOutcome, ShownOverrun,
+};
 use crate::report::{self, Ended, Leftovers, terminal};
 use crate::verdict::Verdict;
 

@@ -8,14 +8,10 @@ use crate::commands::run::RunRequest;
 use crate::console::{AppError, files, printable, say};
 use crate::exit::Strictness;
 use crate::gate::gate_run;
-use crate::github::client::Github;
-use crate::github::commands::{self, Annotation, AnnotationLevel};
-use crate::github::environment::Environment;
-use crate::github::error::ForgeErrorKind;
-use crate::github::head_check::{CheckState, HeadCheck, HeadCheckKind};
-use crate::github::posts::PostPlace;
-use crate::github::publication::{Intent, OlderComments, PostText, Publication};
-use crate::github::pull_request::PullRequest;
+use crate::github::{
+    Annotation, AnnotationLevel, CheckState, Environment, ForgeErrorKind, Github, HeadCheck,
+    HeadCheckKind, Intent, OlderComments, PostPlace, PostText, Publication, PullRequest, commands,
+};
 use crate::report::template::Template;
 use crate::report::{self, InProgress, JobInProgress, ReportStamp};
 use crate::units::Usd;

@@ -4,8 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::console::{AppResult, files, say};
-use crate::github::environment::Environment;
-use crate::github::outputs;
+use crate::github::{Environment, outputs};
 use crate::metric::Metric;
 use crate::report::{self, Report, html};
 use crate::units::Usd;

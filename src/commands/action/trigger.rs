@@ -6,11 +6,9 @@ use crate::change::Change;
 use crate::cli::SpecArguments;
 use crate::code::{Tree, blob_id};
 use crate::console::{AppError, AppResult, files, printable, say};
-use crate::github::client::Github;
-use crate::github::environment::Environment;
-use crate::github::error::{ForgeError, ForgeErrorKind};
-use crate::github::event::{self, GithubEvent};
-use crate::github::pull_request::PullRequest;
+use crate::github::{
+    Environment, ForgeError, ForgeErrorKind, Github, GithubEvent, PullRequest, event,
+};
 use crate::report::DOCUMENTS;
 use crate::report::template::Template;
 use crate::spec::MAX_SPEC_BYTES;

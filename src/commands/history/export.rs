@@ -9,8 +9,7 @@ use crate::cli::{ExportFormat, HistoryExportArguments};
 use crate::console::{AppResult, Loudness, files, print};
 use crate::gate::open_history::warn_of;
 use crate::history::export::Export;
-use crate::history::record::Record;
-use crate::history::{Entry, History, Scope};
+use crate::history::{Entry, History, Record, Scope};
 use crate::workspace::{Checkout, Project, RunOrigin};
 
 use super::list::list_of;

@@ -1,7 +1,6 @@
 //! A record in a few words. The text is hostile: the caller escapes it.
 
-use crate::history::Entry;
-use crate::history::record::{Command, Content, Record};
+use crate::history::{Command, Content, Entry, Record};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
 use crate::report::words::{self, Quantity, UNKNOWN};

@@ -8,7 +8,7 @@ mod show;
 use crate::cli::HistoryCommand;
 use crate::console::{AppResult, Loudness};
 use crate::gate::open_history;
-use crate::history::record::Command;
+use crate::history::Command;
 use crate::workspace::{Project, RunOrigin};
 
 pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> AppResult<u8> {

@@ -2,8 +2,7 @@
 
 use crate::cli::{HistoryShowArguments, RecordFormat};
 use crate::console::{AppError, AppResult, print, printable};
-use crate::history::record::Record;
-use crate::history::{Damaged, Entry, History, Listing};
+use crate::history::{Damaged, Entry, History, Listing, Record};
 use crate::report::escape::{LINE_LIMIT, for_terminal};
 use crate::report::published;
 

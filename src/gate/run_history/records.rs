@@ -11,7 +11,7 @@ use crate::backend::{BackendKeys, Reuse, RunPart};
 use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine, without_probe};
 use crate::console::AppResult;
 use crate::gate::RunRequest;
-use crate::history::record::{Content, Record};
+use crate::history::{Content, Record};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
