@@ -1,6 +1,5 @@
 //! [`AssumedRole`]: a role that the program assumes itself, by a token of OpenID Connect, and again before its credentials end.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -24,22 +23,14 @@ const ASSUME: Call<'_> = Call("sts:AssumeRoleWithWebIdentity");
 pub type TokenFuture = Pin<Box<dyn Future<Output = OutsideResult<String>> + Send>>;
 
 /// A role, and where its tokens come from.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("AssumedRole({arn:?})")]
 pub struct AssumedRole {
     pub arn: String,
     /// The session's name, by which CloudTrail shows whose calls these are.
     pub session: String,
     /// Gives a new token each time.
     pub token: Arc<dyn Fn() -> TokenFuture + Send + Sync>,
-}
-
-impl fmt::Debug for AssumedRole {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_tuple("AssumedRole")
-            .field(&self.arn)
-            .finish()
-    }
 }
 
 /// Assumes the role each time that it is asked; the SDK's cache asks once for all clients, and before the credentials end.

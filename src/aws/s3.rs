@@ -6,13 +6,14 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
 use aws_sdk_s3::operation::list_objects_v2::builders::ListObjectsV2FluentBuilder;
 use aws_sdk_s3::types::EncodingType;
+use derive_more::Constructor;
 
 use super::call::{Call, CallError, FailureKind};
 use super::s3_uri::{S3Uri, decoded, shown};
 use crate::outside_error::OutsideError;
 
 /// A request to S3, as its error describes it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Constructor)]
 pub(crate) struct Request<'a> {
     s3: &'a Client,
     /// The spec field that names the place.
@@ -50,22 +51,6 @@ pub(crate) fn key_of(page: &ListObjectsV2Output, written: &str) -> Option<String
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn new(
-        s3: &'a Client,
-        field: &'a str,
-        place: &'a S3Uri,
-        doing: &'a str,
-        permissions: String,
-    ) -> Self {
-        Self {
-            s3,
-            field,
-            place,
-            doing,
-            permissions,
-        }
-    }
-
     /// The request to list the keys that begin like a place.
     pub(crate) fn list(s3: &'a Client, field: &'a str, place: &'a S3Uri) -> Self {
         Self::new(s3, field, place, "list", list_permission(place))

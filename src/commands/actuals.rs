@@ -111,7 +111,7 @@ async fn forecast_job<'a>(
     job: &'a Job,
     history: &RunHistory,
 ) -> AppResult<ForecastJob<'a>> {
-    history.check_writable(&job.name).await?;
+    history.kept.check_writable(&job.name).await?;
     let project = runner.project;
     let mut session = backend::open(&*runner.backend, project, job).await?;
     let dataset = session.list().await?.dataset;

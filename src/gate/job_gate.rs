@@ -160,8 +160,8 @@ impl<'a> JobGate<'a> {
             .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
         let known = history.of_job(&job.name).await;
         known.map_err(|error| error.during("reading the history"))?;
-        let writable = history.check_writable(&job.name).await;
-        writable.map_err(|error| error.during("opening the history"))?;
+        let writable = history.kept.check_writable(&job.name).await;
+        writable.map_err(|error| AppError::from(error).during("opening the history"))?;
         let checks = match gate.request.purpose {
             Purpose::Drift => history.checks(&job.name).await,
             Purpose::Budget => Ok(Vec::new()),

@@ -65,8 +65,8 @@ impl PullRequestLimit {
             .help(format!("write `history: s3://BUCKET/PREFIX/` into the spec of the base branch first ({DOCUMENTS}docs/history.md); on the command line name the base by --base"))
             .during("reading the history"));
         }
-        let spent = history.scope_spend().await;
-        let spent = spent.map_err(|error| error.during("reading the history"))?;
+        let spent = history.kept.scope_spend().await;
+        let spent = spent.map_err(|error| AppError::from(error).during("reading the history"))?;
         let spent = match spent {
             ScopeSpend::Known(paid) => spent_at_most(project, &paid),
             ScopeSpend::Unreadable(record) => Err(format!(

@@ -17,8 +17,7 @@ use crate::console::{AppError, AppResult, printable};
 use crate::drift::CheckRecord;
 use crate::gate::open_history;
 use crate::history::{
-    self, BaseWanted, Command, Content, Damaged, Entry, History, Loaded, Record, ScopeSpend,
-    Writer, record,
+    self, BaseWanted, Command, Content, Damaged, Entry, History, Loaded, Record, Writer, record,
 };
 use crate::measurement::Measurement;
 use crate::report::plan::ExpectedSpend;
@@ -29,7 +28,7 @@ use crate::workspace::{BaseCommit, Checkout, Project, RunOrigin};
 
 /// The history as one run of the gate uses it.
 pub(crate) struct RunHistory {
-    history: History,
+    pub(crate) kept: History,
     writer: Writer,
     /// The checked-out commit.
     pub(crate) commit: Option<String>,
@@ -82,7 +81,7 @@ impl RunHistory {
         run_id: Option<&str>,
     ) -> AppResult<Self> {
         Ok(Self {
-            history: open_history::open(project, origin.scope).await?,
+            kept: open_history::open(project, origin.scope).await?,
             writer: Writer {
                 run: run_id.map(str::to_owned),
                 ..origin.writer.clone()
@@ -99,21 +98,11 @@ impl RunHistory {
         if let Some(known) = known {
             return Ok(known);
         }
-        let listed = self.history.list(Some(job)).await?;
+        let listed = self.kept.list(Some(job)).await?;
         self.warn_of(listed.damaged);
         let entries = &mut self.known.borrow_mut().entries;
         entries.insert(job.to_owned(), listed.entries.clone());
         Ok(listed.entries)
-    }
-
-    /// Fails if no record of a job could be kept, as far as that is known in advance.
-    pub(crate) async fn check_writable(&self, job: &str) -> AppResult<()> {
-        Ok(self.history.check_writable(job).await?)
-    }
-
-    /// What the canaries of all records in this run's own scope cost.
-    pub(crate) async fn scope_spend(&self) -> AppResult<ScopeSpend> {
-        Ok(self.history.scope_spend().await?)
     }
 
     /// Names what could not be read, once each, and passes over it.
@@ -140,7 +129,7 @@ impl RunHistory {
         let mut entries = self.of_job(job).await?;
         entries.retain(|entry| !self.known.borrow().written.contains(entry));
         let forecasts = history::forecasts(&entries);
-        self.seen(self.history.first(forecasts, is_over).await?);
+        self.seen(self.kept.first(forecasts, is_over).await?);
         Ok(shown)
     }
 
@@ -151,7 +140,7 @@ impl RunHistory {
         is_wanted: impl FnMut(&Record) -> bool,
     ) -> AppResult<Option<Record>> {
         let (entries, key) = (self.of_job(&job.name).await?, key.to_string());
-        let found = self.history.newest_canary(&entries, &key, is_wanted);
+        let found = self.kept.newest_canary(&entries, &key, is_wanted);
         Ok(self.seen(found.await?))
     }
 
@@ -208,7 +197,7 @@ impl RunHistory {
     ) -> AppResult<Option<Record>> {
         let entries = self.of_job(job).await?;
         let forecasts = history::forecasts(&entries);
-        Ok(self.seen(self.history.first(forecasts, is_so).await?))
+        Ok(self.seen(self.kept.first(forecasts, is_so).await?))
     }
 
     /// Keeps the forecast of a job.
@@ -259,7 +248,7 @@ impl RunHistory {
     }
 
     async fn append(&self, record: Record) {
-        match self.history.append(&record).await {
+        match self.kept.append(&record).await {
             Ok(entry) => {
                 let known = &mut self.known.borrow_mut();
                 known.written.push(entry.clone());
@@ -295,7 +284,7 @@ impl RunHistory {
             instance: commit.instances.get(&job.name),
             branch: commit.branch(),
         };
-        let found = self.history.baseline(&entries, &wanted).await?;
+        let found = self.kept.baseline(&entries, &wanted).await?;
         let Some((record, forecast)) = self.seen(found).and_then(with_forecast) else {
             return Ok(None);
         };
@@ -340,7 +329,7 @@ impl RunHistory {
                 && record.writer.branch == self.writer.branch
         };
         let entries = self.of_job(job).await?;
-        let series = self.history.series(&entries, is_check).await?;
+        let series = self.kept.series(&entries, is_check).await?;
         let unreadable = series.damaged.first().map(|one| one.place.clone());
         self.warn_of(series.damaged);
         if let (true, Some(place)) = (series.records.is_empty(), unreadable) {

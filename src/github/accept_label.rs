@@ -3,6 +3,7 @@
 //! Nothing of it comes from what the pull request says: GitHub's events name who put the label on and when, its collaborators
 //! who may write, and our own comment what a finished check of the head had shown by then. What is not known is a refusal.
 
+use derive_more::From;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,24 +24,14 @@ pub const ACCEPT_LABEL: &str = "canary-gate: accept";
 const PAGES: usize = 50;
 
 /// Why the label does not count.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, From)]
 pub enum LabelRefusal {
     /// The reason, as a clause that goes on a sentence about the label.
+    #[from(&str)]
     Because(String),
     /// GitHub did not answer a question that decides it.
+    #[from]
     Unknown(ForgeError),
-}
-
-impl From<&str> for LabelRefusal {
-    fn from(why: &str) -> Self {
-        Self::Because(why.to_owned())
-    }
-}
-
-impl From<ForgeError> for LabelRefusal {
-    fn from(error: ForgeError) -> Self {
-        Self::Unknown(error)
-    }
 }
 
 #[derive(Deserialize)]

@@ -1,9 +1,10 @@
 //! A token that prints as stars.
 
-use std::fmt;
+use derive_more::Debug;
 
 /// What lets the program in at GitHub. It is sent, and never printed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[debug("Token(***)")]
 pub struct Token(String);
 
 impl Token {
@@ -20,12 +21,6 @@ impl Token {
     /// Whether it can stand in a header at all.
     pub(super) fn is_sendable(&self) -> bool {
         !self.0.is_empty() && self.0.bytes().all(|byte| byte.is_ascii_graphic())
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Token(***)")
     }
 }
 
