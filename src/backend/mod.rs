@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
 /// The signal for running canaries to end.
+pub use sagemaker::{RunTags, SagemakerBackend};
 pub use tokio_util::sync::CancellationToken as Cancellation;
 
 use crate::canary::{CanaryRun, Dataset, Key};

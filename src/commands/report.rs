@@ -3,8 +3,7 @@
 use crate::cli::ReportArguments;
 use crate::commands::merge_request;
 use crate::commands::publish::ReportOutput;
-use crate::console::files;
-use crate::console::{AppError, AppResult, Loudness};
+use crate::console::{AppError, AppResult, Loudness, files};
 use crate::report;
 use crate::workspace::recorded;
 

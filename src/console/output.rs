@@ -3,8 +3,7 @@
 use std::io::Write;
 
 use crate::cli::Verbosity;
-use crate::console::error::{AppError, AppResult};
-use crate::console::terminal;
+use crate::console::{AppError, AppResult, terminal};
 use crate::report::escape;
 
 /// Longer quotes are cut, in characters.

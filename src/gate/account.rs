@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::console::{AppError, AppResult};
-use crate::gate::outcome::GateOutcome;
-use crate::gate::run_history::RunHistory;
-use crate::gate::runner::Runner;
+use crate::gate::{GateOutcome, RunHistory, Runner};
 use crate::grammar::count;
 use crate::report::Spend;
 use crate::units::{Seconds, Usd, sum};

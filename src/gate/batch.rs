@@ -11,10 +11,8 @@ use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watch
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier};
 use crate::console::{AppError, indented, printable};
-use crate::gate::ended_pools;
-use crate::gate::failure_logs;
 use crate::gate::run_history::Records;
-use crate::gate::runner::Runner;
+use crate::gate::{Runner, ended_pools, failure_logs};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::OutsideError;

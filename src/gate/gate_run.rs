@@ -11,8 +11,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::backend::sagemaker::RunTags;
-use crate::backend::{Reuse, RunPart};
+use crate::backend::{Reuse, RunPart, RunTags};
 use crate::console::{AppError, AppResult, files};
 use crate::workspace::Project;
 

@@ -14,15 +14,12 @@ use crate::console::signals::unless_cancelled;
 use crate::console::{AppError, AppResult};
 use crate::drift::CheckRecord;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::backend;
-use crate::gate::collected;
-use crate::gate::detached;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
-use crate::gate::outcome::GateOutcome;
-use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::{Purpose, RunRequest};
-use crate::gate::run_history::{RecordedForecast, Records, RunHistory, check_of};
-use crate::gate::runner::Runner;
+use crate::gate::request::Purpose;
+use crate::gate::run_history::{RecordedForecast, Records, check_of};
+use crate::gate::{
+    GateOutcome, PullRequestLimit, RunHistory, RunRequest, Runner, backend, collected, detached,
+};
 use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 use crate::plan::{self, Account, KnownBefore, Plan, PlanError};

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::error::GitError;
-use super::process;
+use super::{GitError, process};
 use crate::code::{TreeFile, blob_id};
 
 /// A pointer of Git LFS is shorter.

@@ -8,13 +8,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::author::Author;
-use super::client::Github;
-use super::error::{ForgeError, ForgeErrorKind};
 use super::last_verdict::verdict_in;
-use super::marker::MarkerKind;
-use super::posts::{PostPlace, own};
-use super::shown_overrun::ShownOverrun;
+use super::posts::own;
+use super::{Author, ForgeError, ForgeErrorKind, Github, MarkerKind, PostPlace, ShownOverrun};
 use crate::report::Acceptance;
 
 /// The label's name. GitHub takes names of another case for the same label.

@@ -21,13 +21,10 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::address::{is_repository, split};
-use super::author::Author;
-use super::environment::Environment;
-use super::error::ForgeError;
 use super::line::{causes, line, message};
 use super::retry::{Refusal, TRIES, backoff};
 use super::service::{GITHUB, Service};
-use super::token::Token;
+use super::{Author, Environment, ForgeError, Token};
 use crate::code::Tree;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::address::is_object_id;
-use super::client::Github;
-use super::error::{ForgeError, ForgeErrorKind};
 use super::service::GITHUB;
+use super::{ForgeError, ForgeErrorKind, Github};
 use crate::change::Change;
 use crate::code::{PathKind, Tree, TreeFile, blob_id};
 

@@ -4,8 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::error::ForgeError;
-use super::marker::Order;
+use super::{ForgeError, Order};
 
 /// The variables that this program uses. The runner reads the files when the step has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 use serde::Deserialize;
 
 use super::commit::is_no_commit;
-use super::error::ForgeError;
-use super::pull_request::PullRequest;
+use super::{ForgeError, PullRequest};
 
 /// In bytes; GitHub limits events to 25 MB.
 pub const LARGEST_EVENT: u64 = 32 << 20;

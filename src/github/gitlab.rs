@@ -3,13 +3,10 @@
 //! <https://docs.gitlab.com/ci/variables/predefined_variables/>
 
 use super::address::split;
-use super::client::Forge;
-use super::error::{ForgeError, ForgeErrorKind};
-use super::marker::Order;
-use super::posts::PostPlace;
-use super::publication::{OlderComments, Publication};
 use super::service::{GITLAB, TOKEN_OF_GITLAB};
-use super::token::Token;
+use super::{
+    Forge, ForgeError, ForgeErrorKind, OlderComments, Order, PostPlace, Publication, Token,
+};
 
 const BEGAN: &str = "CI_PIPELINE_CREATED_AT";
 /// Where nobody else reads what is sent.

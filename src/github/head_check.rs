@@ -12,13 +12,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::client::Github;
-use super::commands::Annotation;
 use super::commit::object_id;
-use super::error::{ForgeError, ForgeErrorKind};
 use super::identity::WritingApp;
 use super::line::cut;
 use super::marker::{CUT, LONGEST_TEXT, encoded};
+use super::{Annotation, ForgeError, ForgeErrorKind, Github};
 
 /// Where a check stands, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

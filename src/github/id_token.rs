@@ -7,10 +7,9 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::address::split;
-use super::client::{ApiCall, Forge};
-use super::error::{ForgeError, ForgeErrorKind};
+use super::client::ApiCall;
 use super::service::GITHUB;
-use super::token::Token;
+use super::{Forge, ForgeError, ForgeErrorKind, Token};
 
 const URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";
 const REQUEST_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";

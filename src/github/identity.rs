@@ -3,9 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::author::Author;
-use super::client::Forge;
-use super::error::ForgeError;
+use super::{Author, Forge, ForgeError};
 
 /// The writer behind a workflow's own token.
 const ACTIONS: &str = "github-actions[bot]";

@@ -33,7 +33,8 @@ mod service;
 pub mod shown_overrun;
 pub mod token;
 
-pub use client::Github;
+pub use author::Author;
+pub use client::{Forge, Github};
 pub use commands::{Annotation, AnnotationLevel};
 pub use environment::Environment;
 pub use error::{ForgeError, ForgeErrorKind};
@@ -41,6 +42,7 @@ pub use event::GithubEvent;
 pub use gitlab::MergeRequest;
 pub use head_check::{CheckState, HeadCheck, HeadCheckKind};
 pub use id_token::IdTokenService;
+pub use marker::{Marker, MarkerKind, Order};
 pub use posts::PostPlace;
 pub use publication::{
     Intent, OlderComments, PostText, Publication, PublicationOutcome, Published,

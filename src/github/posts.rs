@@ -9,10 +9,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::author::Author;
-use super::client::{Forge, Github};
-use super::error::{ForgeError, ForgeErrorKind};
-use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind};
+use super::marker::CLOCKS_DIFFER;
+use super::{Author, Forge, ForgeError, ForgeErrorKind, Github, Marker, MarkerKind};
 
 /// The most pages of a list that are read, 100 on each.
 const PAGES: usize = 100;

@@ -12,12 +12,10 @@ use std::ops::ControlFlow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::author::Author;
-use super::client::Forge;
-use super::error::{ForgeError, ForgeErrorKind};
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
-use super::marker::{CLOCKS_DIFFER, Marker, MarkerKind, MarkerState, Order};
-use super::posts::{OwnPost, Post, PostPlace, newest, own};
+use super::marker::{CLOCKS_DIFFER, MarkerState};
+use super::posts::{OwnPost, Post, newest, own};
+use super::{Author, Forge, ForgeError, ForgeErrorKind, Marker, MarkerKind, Order, PostPlace};
 use crate::report::escape::without_quick_actions;
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
-use super::client::Github;
-use super::error::ForgeError;
+use super::{ForgeError, Github};
 
 /// A pull request at the moment that it was asked for. Names of branches are its author's own text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

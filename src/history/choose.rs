@@ -2,10 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use super::entry::Entry;
-use super::record::{Event, ForecastRecord, Record, RecordKind};
-use super::scope::Scope;
-use super::{History, Loaded};
+use super::{Entry, Event, ForecastRecord, History, Loaded, Record, RecordKind, Scope};
 use crate::instance::InstanceConfiguration;
 use crate::outside_error::OutsideResult;
 

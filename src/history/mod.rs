@@ -19,7 +19,7 @@ pub mod tally;
 
 pub use choose::{BaseWanted, forecasts};
 pub use entry::Entry;
-pub use record::{Command, Content, Event, Record, RecordKind, Writer};
+pub use record::{Command, Content, Event, ForecastRecord, Record, RecordKind, Writer};
 pub use scope::Scope;
 pub use scope_spend::{PaidCanaries, ScopeSpend, UnbilledCanary};
 

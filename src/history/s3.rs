@@ -9,8 +9,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
 
-use super::scope::Scope;
-use super::{FoundPath, History, LARGEST_RECORD, Placement, Store, reading};
+use super::{FoundPath, History, LARGEST_RECORD, Placement, Scope, Store, reading};
 use crate::aws::s3::{Request, key_of, permission};
 use crate::aws::s3_uri::{S3Uri, shown};
 use crate::outside_error::{OutsideError, OutsideResult};

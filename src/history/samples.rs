@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::record::{Content, ForecastRecord, Record};
-use super::{Entry, History, Loaded, Scope};
+use super::{Content, Entry, ForecastRecord, History, Loaded, Record, Scope};
 use crate::measurement::Measurement;
 
 pub(super) const JOB: &str = "churn";

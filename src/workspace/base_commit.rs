@@ -11,10 +11,8 @@ use crate::git::GitError;
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Job, Spec};
 use crate::workspace::base_policy::{self, BaseFile};
-use crate::workspace::checkout::Checkout;
 use crate::workspace::code_files::key_of_code;
-use crate::workspace::project::Project;
-use crate::workspace::written_spec;
+use crate::workspace::{Checkout, Project, written_spec};
 
 /// The commit that a change is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]

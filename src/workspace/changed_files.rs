@@ -9,8 +9,7 @@ use crate::code::{PathGlobs, PathKind, TreeFile, without_dots};
 use crate::console::{AppError, AppResult, files, printable, say, warn};
 use crate::grammar::count;
 use crate::spec::Job;
-use crate::workspace::checkout::Checkout;
-use crate::workspace::project::Project;
+use crate::workspace::{Checkout, Project};
 
 /// The change that the flags name; by default the work tree since its merge base with origin's HEAD.
 pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResult<Change> {

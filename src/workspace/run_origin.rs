@@ -1,8 +1,7 @@
 //! Where a run comes from: which part of the history it writes and reads, and what its records say of it.
 
 use crate::history::{Command, Event, Scope, Writer};
-use crate::workspace::checkout::Checkout;
-use crate::workspace::project::Project;
+use crate::workspace::{Checkout, Project};
 
 /// The origin of a run.
 #[derive(Debug, Clone)]

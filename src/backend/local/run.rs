@@ -6,13 +6,10 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 
-use super::channel::LinkedFile;
 use super::cluster::Cluster;
-use super::container::Container;
 use super::ending::{self, EndedHost};
 use super::log_tail::LogTail;
-use super::workspace;
-use super::{LaidOut, LocalBackend, usage};
+use super::{Container, LaidOut, LinkedFile, LocalBackend, usage, workspace};
 use crate::backend::{CanaryResult, Cancellation, rows, sample_opened};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;

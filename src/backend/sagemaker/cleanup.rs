@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::SagemakerBackend;
-use super::description::JobState;
-use super::name::JobName;
 use super::pace::unless_since;
 use super::placing::output;
-use super::ready::{Found, ReadyJob};
-use super::sweep::{LeftoverKind, NotStopped, places_in};
+use super::sweep::{NotStopped, places_in};
+use super::{Found, JobName, JobState, LeftoverKind, ReadyJob};
 use crate::aws::call::Call;
-use crate::backend::{BackendEnd, Cancellation};
+use crate::backend::{BackendEnd, Cancellation, SagemakerBackend};
 use crate::grammar::{count, list};
 use crate::outside_error::{OutsideError, OutsideResult};
 

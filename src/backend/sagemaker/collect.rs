@@ -6,12 +6,11 @@ use std::time::Duration;
 use aws_sdk_cloudwatch::types::MetricDataResult;
 use aws_smithy_types::DateTime;
 
-use super::description::{JobDescription, JobState, age};
-use super::job_hosts;
+use super::description::age;
 use super::logs::MOST_PAGES;
 use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
-use super::ready::{CanaryUnderWay, Found, ProbeWay};
+use super::{CanaryUnderWay, Found, JobDescription, JobState, ProbeWay, job_hosts};
 use crate::aws::call::{Call, CallError};
 use crate::backend::sample_opened;
 use crate::canary::CanaryRun;

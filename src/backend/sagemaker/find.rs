@@ -1,11 +1,9 @@
 //! Finding the training job that stands for a canary already, which depends on how far it is, how it ended and how old it is.
 
 use super::asked::AskedJob;
-use super::description::{JobDescription, JobState};
 use super::failure::FailureClass;
-use super::name::JobName;
-use super::ready::{Found, ReadyJob};
 use super::tags::DETACHED_TAG;
+use super::{Found, JobDescription, JobName, JobState, ReadyJob};
 use crate::aws::call::CallError;
 use crate::backend::{CanaryProgress, CanaryReport, Reuse, RunPart};
 use crate::canary::CanaryRun;

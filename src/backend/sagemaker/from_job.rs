@@ -15,10 +15,9 @@ use serde_json::Value;
 
 use self::written::DescribedJob;
 pub use self::written::is_secret;
-use super::description;
-use super::name::JobName;
 use super::tags::{Tags, tags_of_job};
 use super::watch::DESCRIBE;
+use super::{JobName, description};
 use crate::aws::Aws;
 use crate::aws::call::{CallError, FailureKind};
 use crate::instance::InstanceConfiguration;

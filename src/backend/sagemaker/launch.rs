@@ -4,12 +4,10 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_sagemaker::operation::create_training_job::builders::CreateTrainingJobInputBuilder;
 
-use super::name::JobName;
 use super::pace::{self, unless_since};
 use super::placing::output;
-use super::quota;
-use super::ready::{CanaryUnderWay, Found, ReadyJob};
 use super::request::{self, Launch};
+use super::{CanaryUnderWay, Found, JobName, ReadyJob, quota};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::backend::{CanaryState, RunPart, Watcher};
 use crate::canary::CanaryRun;

@@ -48,10 +48,13 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
+use self::description::{JobDescription, JobState};
+use self::name::JobName;
 use self::pace::Pace;
 use self::pools::Pools;
-use self::ready::Notes;
+use self::ready::{CanaryUnderWay, Found, Notes, ProbeWay, ReadyJob};
 use self::session::JobSession;
+use self::staging::JobObjects;
 use super::project_paths::ProjectPaths;
 use super::{Backend, BackendEnd, BilledJob, BoxSession, Cancellation, Reuse, RunPart};
 use crate::aws::Aws;

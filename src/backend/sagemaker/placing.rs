@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::name::JobName;
-use super::ready::{ProbeWay, ReadyJob};
-use super::staging::{JobObjects, stage};
+use super::staging::stage;
+use super::{JobName, JobObjects, ProbeWay, ReadyJob};
 use crate::aws::s3_uri::S3Uri;
 use crate::canary::{CanaryRun, ChannelData, Objects};
 use crate::outside_error::{OutsideError, OutsideResult};

@@ -5,9 +5,8 @@ mod ending;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::description::{JobDescription, JobState};
-use super::name::JobName;
-use super::ready::{CanaryUnderWay, Found, KeptPool, ReadyJob};
+use super::ready::KeptPool;
+use super::{CanaryUnderWay, Found, JobDescription, JobName, JobState, ReadyJob};
 use crate::aws::call::CallError;
 use crate::canary::CanaryRun;
 use crate::instance::{InstanceConfiguration, InstanceType};

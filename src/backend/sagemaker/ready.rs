@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::SagemakerBackend;
 use super::metrics::probe;
 use super::name::JobName;
 use super::request::Script;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
     BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep, Cancellation, EndedPool,
-    JobNotes, Ready, Room, Watcher,
+    JobNotes, Ready, Room, SagemakerBackend, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};

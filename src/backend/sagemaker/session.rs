@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use super::placing::is_copied;
-use super::ready::{Notes, ProbeWay, Quotas, ReadyJob, wants_probe};
-use super::staging::JobObjects;
-use super::{SagemakerBackend, listing, logs, price, request};
+use super::ready::{Quotas, wants_probe};
+use super::{
+    JobObjects, Notes, ProbeWay, ReadyJob, SagemakerBackend, listing, logs, price, request,
+};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;

@@ -6,7 +6,6 @@ use aws_sdk_sagemaker::types::{TrainingJobStatus, TrainingJobSummary, WarmPoolRe
 use futures_util::future::join_all;
 use jiff::Timestamp;
 
-use super::SagemakerBackend;
 use super::description::{PoolStatus, age};
 use super::find::LONGEST_TO_COLLECT;
 use super::name::{JobName, PREFIX};
@@ -17,7 +16,7 @@ use super::tags::{
 };
 use crate::aws::call::{Call, CallError};
 use crate::aws::s3_uri::S3Uri;
-use crate::backend::BilledJob;
+use crate::backend::{BilledJob, SagemakerBackend};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::Job;
 use crate::units::Seconds;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use aws_sdk_sagemaker::Client;
 
-use super::SagemakerBackend;
 use super::description::JobDescription;
 use crate::aws::call::{Call, CallError};
-use crate::backend::RunPart;
+use crate::backend::{RunPart, SagemakerBackend};
 use crate::canary::CanaryRun;
 use crate::outside_error::OutsideResult;
 use crate::units::Seconds;

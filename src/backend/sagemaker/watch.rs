@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::SagemakerBackend;
-use super::description::{JobDescription, JobState, age};
-use super::pace::Pace;
-use super::ready::{CanaryUnderWay, Found};
+use super::description::age;
+use super::{CanaryUnderWay, Found, JobDescription, JobState, Pace, SagemakerBackend};
 use crate::aws::Aws;
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::instance::{InstanceConfiguration, InstanceType};

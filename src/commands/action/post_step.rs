@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::inputs::{ActionCommand, Inputs};
-use super::post;
+use super::{ActionCommand, Inputs, post};
 use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::sweep::{self, Sweeping};

@@ -17,10 +17,9 @@ use crate::report::{self, InProgress, JobInProgress, ReportStamp};
 use crate::units::Usd;
 use crate::workspace::{Project, written_spec};
 
-use super::inputs::{ActionCommand, CommentPolicy, Inputs, Upkeep};
+use super::inputs::CommentPolicy;
 use super::post_step::{self, BegunStep};
-use super::trigger::Trigger;
-use super::{post, step_files};
+use super::{ActionCommand, Inputs, Trigger, Upkeep, post, step_files};
 
 /// The title of a check while its canaries run.
 pub(super) const RUNNING: &str = "canaries are running";

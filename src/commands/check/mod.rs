@@ -6,8 +6,7 @@ mod program;
 mod trial;
 
 use self::checked_thing::CheckedThing;
-use crate::backend::sagemaker::RunTags;
-use crate::backend::{AccountAnswer, Backend, ListedData, Session};
+use crate::backend::{AccountAnswer, Backend, ListedData, RunTags, Session};
 use crate::cli::CheckArguments;
 use crate::console::{AppResult, Loudness, print_prose, say};
 use crate::exit;

@@ -6,11 +6,10 @@ use std::ffi::OsString;
 
 use jiff::Timestamp;
 
-use super::RunHistory;
 use crate::backend::{BackendKeys, Reuse, RunPart};
 use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine, without_probe};
 use crate::console::AppResult;
-use crate::gate::RunRequest;
+use crate::gate::{RunHistory, RunRequest};
 use crate::history::{Content, Record};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::spec::Job;

@@ -1,6 +1,5 @@
-use super::super::record::{Command, Content, Event, Record};
 use super::super::samples::{at, baseline, canary, forecast, found, full_run, run_of, with};
-use super::super::{Entry, RecordKind, Scope};
+use super::super::{Command, Content, Entry, Event, Record, RecordKind, Scope};
 use super::Tally;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::report::history_figures::{

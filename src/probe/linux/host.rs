@@ -11,10 +11,9 @@ use crate::instance::Capacity;
 use crate::units::Bytes;
 
 use super::cgroup::Controller;
-use super::command;
 use super::gpu::{NVIDIA_SMI, printing};
 use super::memory::HostMemory;
-use super::procfs;
+use super::{command, procfs};
 
 const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 

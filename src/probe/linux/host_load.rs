@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::cgroup::OwnCgroup;
-use super::procfs;
 use super::shares::Shares;
-use super::tree::Process;
 use super::usage::{own_cpu_time, ticks_per_second};
+use super::{OwnCgroup, Process, procfs};
 use crate::measurement::{Usage, Utilization};
 use crate::units::Seconds;
 

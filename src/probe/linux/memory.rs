@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use signal_hook::consts::SIGTERM;
 
-use super::Ending;
-use super::cgroup::{Cgroup, OwnCgroup};
-use super::procfs;
+use super::cgroup::Cgroup;
 use super::resident::{MemoryLevel, Proportional, ResidentSum};
 use super::spikes::{Holding, ProcessKey, SpikeBound};
-use super::tree::Process;
 use super::usage::{largest_reaped_resident_set, own_cpu_time};
+use super::{Ending, OwnCgroup, Process, procfs};
 use crate::measurement::PeakMemory;
 use crate::units::{Bytes, Percent};
 

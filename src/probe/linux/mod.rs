@@ -22,6 +22,8 @@ mod tree;
 mod usage;
 
 use super::*;
+use cgroup::OwnCgroup;
+use tree::Process;
 
 pub use ending::{adopt_orphans, end_orphans};
 pub use host::{host_capacity, host_kind};

@@ -9,8 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use nix::libc;
 
 use super::error::ProbeError;
-use super::gate_socket;
-use super::{Destination, MARKED_LINE, ProbeReport};
+use super::{Destination, MARKED_LINE, ProbeReport, gate_socket};
 
 /// Names and values.
 pub(super) type CommandEnvironment = Vec<(OsString, OsString)>;

@@ -12,8 +12,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp, getppid};
 
-use super::cgroup::OwnCgroup;
-use super::procfs;
+use super::{OwnCgroup, procfs};
 
 /// The number of quick passes between two passes over every process of the host.
 const QUICK_PASSES: u32 = 20;

@@ -7,12 +7,11 @@ use aws_sdk_sagemaker::types::{
 };
 use futures_util::future::join_all;
 
-use super::super::SagemakerBackend;
 use super::super::description::PoolStatus;
 use super::super::pace::unless_since;
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{Cancellation, EndedPool};
+use crate::backend::{Cancellation, EndedPool, SagemakerBackend};
 use crate::instance::InstanceConfiguration;
 use crate::units::Seconds;
 

@@ -11,9 +11,7 @@ use crate::gate::backend;
 use crate::instance::Offer;
 use crate::plan::{self, Alternatives, KnownBefore, PlannedRuns};
 use crate::units::Usd;
-use crate::workspace::base_commit::BaseCommit;
-use crate::workspace::base_policy;
-use crate::workspace::project::Project;
+use crate::workspace::{BaseCommit, Project, base_policy};
 
 const SPEC: &str = "\
 version: 1
