@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
-/// The signal for running canaries to end.
 pub use sagemaker::{RunTags, SagemakerBackend};
+/// The signal for running canaries to end.
 pub use tokio_util::sync::CancellationToken as Cancellation;
 
 use crate::canary::{CanaryRun, Dataset, Key};
@@ -117,7 +117,7 @@ pub struct Planned<'p> {
 /// The keys that identify a job's canaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackendKeys {
-    /// `None` where neither git nor the backend knows the code.
+    /// `None` where neither the backend nor git knows the code.
     pub code: Option<Key>,
     pub data: Option<Key>,
     /// This machine in one line, where canaries run on it.
@@ -132,7 +132,7 @@ pub type BoxReady<'a> = Box<dyn Ready + 'a>;
 /// A job whose canaries may run.
 #[async_trait(?Send)]
 pub trait Ready {
-    /// The keys of the job. Local data are read for it, every byte; no further file once the answer is dropped.
+    /// The keys of the job, without that of the code where it knows no better one than git's. Local data are read for it, every byte; no further file once the answer is dropped.
     async fn keys(&self, dataset: &Dataset) -> OutsideResult<BackendKeys>;
 
     /// How many more canaries of one size it can run; `None`: any number.

@@ -125,7 +125,7 @@ async fn forecast_job<'a>(
     };
     let ready = session.prepare(planned).await?;
     project.learn_host(ready.room(&job.instance).host);
-    let keys = ready.keys(&dataset).await?;
+    let keys = backend::keys(&*ready, project, job, &dataset).await?;
     let newest = history.newest_forecast(job, &keys).await?;
     let found = newest.and_then(|(record, forecast)| {
         let row = forecast.forecasts.into_iter().next()?;

@@ -10,7 +10,7 @@ use crate::backend::local::{self, LocalBackend};
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
-use crate::backend::{Backend, BoxReady, BoxSession, Planned, Session};
+use crate::backend::{Backend, BackendKeys, BoxReady, BoxSession, Planned, Ready, Session};
 use crate::canary::Dataset;
 use crate::console::{AppError, AppResult, files, say, warn};
 use crate::gate::pass_env;
@@ -52,12 +52,10 @@ pub(crate) async fn backend_of(
     })
 }
 
-/// Fails unless what each job runs is there, as far as the backend needs it: the check of one job. Asks no service, and needs
-/// none to be set up.
-pub(crate) fn source_check(project: &Project) -> AppResult<impl Fn(&Job) -> OutsideResult<()>> {
+/// `Err` in it unless what a job runs is there, as far as the backend needs it. Asks no service, and needs none to be set up.
+pub(crate) fn check_source(project: &Project, job: &Job) -> AppResult<OutsideResult<()>> {
     let paths = project_paths(project)?;
-    let backend = project.spec.backend;
-    Ok(move |job: &Job| match backend {
+    Ok(match project.spec.backend {
         BackendKind::Local => local::check_source(&paths, job),
         BackendKind::Replay => Ok(()),
         BackendKind::Sagemaker => sagemaker::check_source(&paths, job),
@@ -112,6 +110,20 @@ pub(crate) async fn prepare<'a>(
     let ready = session.prepare(planned).await?;
     project.learn_host(ready.room(&job.instance).host);
     Ok(ready)
+}
+
+/// The keys of a ready job, with that of its code by git where the backend knows none.
+pub(crate) async fn keys(
+    ready: &dyn Ready,
+    project: &Project,
+    job: &Job,
+    dataset: &Dataset,
+) -> AppResult<BackendKeys> {
+    let mut keys = ready.keys(dataset).await?;
+    if keys.code.is_none() {
+        keys.code = project.code_key(job)?;
+    }
+    Ok(keys)
 }
 
 /// Fails without a price for `instance` or machine time in its place; gives up alternatives without either.

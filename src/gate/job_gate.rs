@@ -179,8 +179,8 @@ impl<'a> JobGate<'a> {
         let (job, gate) = (self.affected.job, self.gate);
         let prepared = backend::prepare(session, gate.runner.project, job, dataset, plan).await;
         let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
-        let keys = ready.keys(dataset).await;
-        let keys = keys.map_err(|error| AppError::from(error).during("reading code and data"))?;
+        let keys = backend::keys(&*ready, gate.runner.project, job, dataset).await;
+        let keys = keys.map_err(|error| error.during("reading code and data"))?;
         let base = gate.request.base.as_ref();
         let base = gate.history.base(job, &keys, base).await;
         let base = base.map_err(|error| error.during("looking for what to compare with"))?;

@@ -35,7 +35,7 @@ use super::{
     Backend, BackendKeys, BoxReady, BoxSession, CanaryState, CanaryStep, ListedData, Planned,
     Ready, Room, Session, Watcher, source,
 };
-use crate::canary::{CanaryRun, Dataset, Key, data_key};
+use crate::canary::{CanaryRun, Dataset, data_key};
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe;
@@ -190,11 +190,7 @@ impl Backend for LocalBackend {
     async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>> {
         // Said before anything is run.
         Cache::of_job(&self.paths, job)?;
-        Ok(Box::new(LocalJob {
-            backend: self,
-            job,
-            code: None,
-        }))
+        Ok(Box::new(LocalJob { backend: self, job }))
     }
 }
 
@@ -208,8 +204,6 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> OutsideResult<()> {
 struct LocalJob<'a> {
     backend: &'a LocalBackend,
     job: &'a Job,
-    /// Known when it is prepared.
-    code: Option<Key>,
 }
 
 #[async_trait(?Send)]
@@ -227,13 +221,12 @@ impl<'a> Session<'a> for LocalJob<'a> {
         })
     }
 
-    async fn prepare(mut self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
+    async fn prepare(self: Box<Self>, _: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
         // Listing and planning work where there is no probe.
         probe::check_system().map_err(|_| OutsideError::of(format!(
                 "the local backend runs canaries on Linux only, and this is {}: their memory and CPU are read from Linux's /proc, and their processes ended by Linux's means",
                 std::env::consts::OS
             )).help("run it on a Linux machine, in CI or in a Linux container that has what the training needs; `validate`, `plan`, `forecast`, `report`, `backend: replay` and `backend: sagemaker` work here"))?;
-        self.code = planned.code;
         Ok(self)
     }
 }
@@ -248,10 +241,9 @@ impl Ready for LocalJob<'_> {
             digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
         }
         Ok(BackendKeys {
-            code: self.code,
             data: Some(data_key(digests)),
             machine: Some(probe::host_kind(backend.host())),
-            lacks_probe: false,
+            ..BackendKeys::default()
         })
     }
 

@@ -9,7 +9,7 @@ use super::{
     Backend, BackendKeys, BoxReady, BoxSession, CanaryResult, CanaryState, CanaryStep, JobNotes,
     ListedData, Planned, Ready, Room, Session, Watcher,
 };
-use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, Key, data_key, listing_digest};
+use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::{distinct, first_of};
 use crate::instance::InstanceConfiguration;
@@ -71,11 +71,7 @@ impl ReplayBackend {
 #[async_trait(?Send)]
 impl Backend for ReplayBackend {
     async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>> {
-        Ok(Box::new(ReplayJob {
-            backend: self,
-            job,
-            code: None,
-        }))
+        Ok(Box::new(ReplayJob { backend: self, job }))
     }
 }
 
@@ -84,8 +80,6 @@ impl Backend for ReplayBackend {
 struct ReplayJob<'a> {
     backend: &'a ReplayBackend,
     job: &'a Job,
-    /// Known when it is prepared.
-    code: Option<Key>,
 }
 
 impl<'a> ReplayJob<'a> {
@@ -296,8 +290,7 @@ impl<'a> Session<'a> for ReplayJob<'a> {
         Ok(given_up)
     }
 
-    async fn prepare(mut self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
-        self.code = planned.code;
+    async fn prepare(self: Box<Self>, _: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
         Ok(self)
     }
 }
@@ -313,10 +306,8 @@ impl Ready for ReplayJob<'_> {
             (data.name.as_str(), digest)
         }));
         Ok(BackendKeys {
-            code: self.code,
             data: Some(data),
-            machine: None,
-            lacks_probe: false,
+            ..BackendKeys::default()
         })
     }
 

@@ -34,8 +34,7 @@ fn backend() -> ReplayBackend {
 }
 
 fn opened<'a>(backend: &'a ReplayBackend, job: &'a Job) -> ReplayJob<'a> {
-    let code = None;
-    ReplayJob { backend, job, code }
+    ReplayJob { backend, job }
 }
 
 /// Everything a replay does is done at once.

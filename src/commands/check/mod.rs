@@ -75,7 +75,7 @@ pub(super) async fn findings(
     backend: Option<&dyn Backend>,
 ) -> AppResult<Vec<CheckedThing>> {
     let mut all = Vec::new();
-    let source = backend::source_check(project)?(job);
+    let source = backend::check_source(project, job)?;
     let is_source_missing = source.is_err();
     if !project.traits().replays {
         let folder = job.training.source_dir.as_deref();

@@ -117,7 +117,9 @@ impl TestCheckout {
             let ready = backend::prepare(session, project, job, &dataset, &mut plan)
                 .await
                 .unwrap();
-            let keys = ready.keys(&dataset).await.unwrap();
+            let keys = backend::keys(&*ready, project, job, &dataset)
+                .await
+                .unwrap();
             let PlannedRuns::Fixed(runs) = plan.runs() else {
                 panic!("the spec asks for the fixed design");
             };
