@@ -169,8 +169,16 @@ pub(crate) fn check_target(path: &Path, root: &Path) -> AppResult<()> {
 }
 
 /// What training costs is for the owner's eyes, as in the history.
-pub(crate) const OWNERS_ALONE: u32 = 0o600;
+const OWNERS_ALONE: u32 = 0o600;
 const AS_THE_UMASK_SAYS: u32 = 0o666;
+
+/// To open a file of the owner's, made where there is none, and never through a link.
+pub(crate) fn owners_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).create(true).mode(OWNERS_ALONE);
+    options.custom_flags(nix::libc::O_NOFOLLOW);
+    options
+}
 
 /// An unpredictable number, seeded by the operating system.
 pub(crate) fn random() -> u128 {

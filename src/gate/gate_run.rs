@@ -3,9 +3,8 @@
 //! A gate that is killed leaves its file behind, and the next one of the same region goes on under the same id: it owns the
 //! jobs that still run.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
@@ -61,15 +60,8 @@ impl GateRun {
                 .help("remove it from the repository: git rm --cached FILE"));
             }
             let cannot_write = |source| files::cannot_write(&path, source);
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .mode(files::OWNERS_ALONE)
-                .truncate(false)
-                .custom_flags(nix::libc::O_NOFOLLOW)
-                .open(&path)
-                .map_err(cannot_write)?;
+            let file = files::owners_file().write(true).truncate(false).open(&path);
+            let file = file.map_err(cannot_write)?;
             let mut lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(lock) => lock,
                 // A process that holds the lock is at work.

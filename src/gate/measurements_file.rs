@@ -1,8 +1,7 @@
 //! The file that `--measurements` names. The history keeps what was measured in any case.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::console::{AppError, AppResult, files};
@@ -53,14 +52,8 @@ impl<'a> MeasurementsFile<'a> {
 
 fn open_lines(path: &Path) -> AppResult<File> {
     let cannot_write = |source| files::cannot_write(path, source);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(files::OWNERS_ALONE)
-        .custom_flags(nix::libc::O_NOFOLLOW)
-        .open(path)
-        .map_err(cannot_write)?;
+    let file = files::owners_file().append(true).open(path);
+    let mut file = file.map_err(cannot_write)?;
     // A gate that was killed in mid-write leaves half a line; the next one must not be glued to it.
     if ends_in_mid_line(&mut file).map_err(cannot_write)? {
         file.write_all(b"\n").map_err(cannot_write)?;
@@ -96,7 +89,7 @@ mod tests {
         let path = folder.path().join("runs.jsonl");
         std::fs::write(&path, table::to_json_line(&measured[0])).unwrap();
         let file = MeasurementsFile::open(&path, folder.path()).unwrap();
-        let mut other = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut other = File::options().append(true).open(&path).unwrap();
         let theirs = table::to_json_line(&measured[1]);
         other.write_all(theirs.as_bytes()).unwrap();
         file.write(&measured[2..]).unwrap();
