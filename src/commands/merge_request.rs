@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use crate::assess::whole_report;
-use crate::console::{AppError, printable, say};
+use crate::commands::action::post;
+use crate::console::{AppError, say};
 use crate::exit::{self, Strictness};
 use crate::gate::backend;
 use crate::github::{Intent, MergeRequest, PostText, PublicationOutcome};
@@ -28,13 +29,12 @@ pub(crate) async fn post(
     place: &MergeRequest,
     found: Result<(&Report, Option<&Template>), &AppError>,
 ) {
-    let now = Timestamp::now();
     let (mut report, template) = match found {
         Ok((report, template)) => (report.clone(), template),
         Err(error) if exit::is_interruption(error.code()) => return,
         Err(error) => {
-            let mut report =
-                whole_report::report(Vec::new(), Vec::new(), Strictness::default(), now);
+            let (strictness, now) = (Strictness::default(), Timestamp::now());
+            let mut report = whole_report::report(Vec::new(), Vec::new(), strictness, now);
             report.failures = vec![error.failure(None)];
             report.verdict = Verdict::Unknown;
             report.exit_code = error.code();
@@ -50,19 +50,14 @@ pub(crate) async fn post(
     };
     let page = report::page_within(&report, template, place.note.room());
     let text = PostText::comment(&page, intent);
-    match place.note.publish(&place.forge, &text, now).await {
-        Ok(published) => {
-            for note in &published.notes {
-                say(&format!("note: {}", printable(note)));
+    match post::publish(&place.forge, &place.note, &text).await {
+        Ok(published) => say(match published.outcome {
+            PublicationOutcome::Nothing => {
+                "no note is written: no job is affected, and there is none to bring up to date"
             }
-            say(match published.outcome {
-                PublicationOutcome::Nothing => {
-                    "no note is written: no job is affected, and there is none to bring up to date"
-                }
-                PublicationOutcome::Superseded => return,
-                _ => "the note on the merge request is up to date",
-            });
-        }
+            PublicationOutcome::Superseded => return,
+            _ => "the note on the merge request is up to date",
+        }),
         Err(error) => warn(&error.into()),
     }
 }

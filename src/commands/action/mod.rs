@@ -7,7 +7,7 @@ mod acceptance;
 mod annotations;
 mod inputs;
 mod parts;
-mod post;
+pub(super) mod post;
 mod post_step;
 mod published;
 mod publisher;

@@ -8,7 +8,7 @@ use crate::github::{
 use crate::report;
 
 /// Makes a text stand there. What went wrong without harm is said.
-pub(super) async fn publish(
+pub(in crate::commands) async fn publish(
     github: &Github,
     publication: &Publication,
     text: &PostText<'_>,
