@@ -182,13 +182,12 @@ pub struct PullRequestArguments {
     /// The most that the canaries of all checks of one pull request may cost together, over all its pushes; earlier ones are
     /// summed up from the history. Only in a pull request's run in GitHub Actions, not with `--detach` or `--collect`.
     #[arg(
-        id = "max_spend_per_pull_request",
-        long = "max-spend-per-pull-request",
+        long,
         value_name = "USD",
         env = "CANARY_GATE_MAX_SPEND_PER_PULL_REQUEST",
         value_parser = max_spend
     )]
-    pub max_spend: Option<Usd>,
+    pub max_spend_per_pull_request: Option<Usd>,
 }
 
 /// A positive amount; the unit may be omitted.

@@ -66,7 +66,7 @@ async fn found(
             false => Reuse::Young,
         },
         max_spend: arguments.policy.max_spend,
-        max_spend_per_pull_request: arguments.pull_request.max_spend,
+        max_spend_per_pull_request: arguments.pull_request.max_spend_per_pull_request,
         base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
         notes: changed_files::note(&change, &arguments.change)
             .into_iter()

@@ -83,7 +83,7 @@ pub enum OlderComments {
 }
 
 /// What became of a publication.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Published {
     pub outcome: PublicationOutcome,
     /// Where a person reads it, or the newer one that superseded it; `None` only if there is none.
@@ -92,7 +92,7 @@ pub struct Published {
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PublicationOutcome {
     Created,
     Updated,
@@ -102,6 +102,7 @@ pub enum PublicationOutcome {
     /// A newer run has written.
     Superseded,
     /// There is none, and none was wanted.
+    #[default]
     Nothing,
 }
 
@@ -226,11 +227,7 @@ impl<'a> Rounds<'a> {
             now: now.max(publication.order.time),
             created: None,
             gone: Vec::new(),
-            published: Published {
-                outcome: PublicationOutcome::Nothing,
-                url: None,
-                notes: Vec::new(),
-            },
+            published: Published::default(),
             trouble: None,
         }
     }

@@ -101,15 +101,11 @@ fn machines(resources: &types::ResourceConfig) -> Vec<String> {
 /// What is not said is what the service takes by itself; what no canary asks for it may fill in.
 fn channel(channel: &types::Channel) -> String {
     let mut channel = channel.clone();
-    channel
-        .input_mode
-        .get_or_insert(types::TrainingInputMode::File);
-    channel
-        .compression_type
-        .get_or_insert(types::CompressionType::None);
-    channel
-        .record_wrapper_type
-        .get_or_insert(types::RecordWrapper::None);
+    let (mode, packing) = (&mut channel.input_mode, &mut channel.compression_type);
+    mode.get_or_insert(types::TrainingInputMode::File);
+    packing.get_or_insert(types::CompressionType::None);
+    let wrapper = &mut channel.record_wrapper_type;
+    wrapper.get_or_insert(types::RecordWrapper::None);
     let source = channel.data_source.as_mut();
     if let Some(s3) = source.and_then(|source| source.s3_data_source.as_mut()) {
         (s3.s3_data_distribution_type).get_or_insert(types::S3DataDistribution::FullyReplicated);

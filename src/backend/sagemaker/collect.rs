@@ -219,13 +219,8 @@ impl CanaryUnderWay<'_> {
             }
             if look > 0 {
                 let waiting = self.backend.pace.wait(BETWEEN_LOOKS);
-                if self
-                    .watcher
-                    .cancellation
-                    .run_until_cancelled(waiting)
-                    .await
-                    .is_none()
-                {
+                let waited = self.watcher.cancellation.run_until_cancelled(waiting);
+                if waited.await.is_none() {
                     break;
                 }
             }
@@ -364,11 +359,8 @@ impl CanaryUnderWay<'_> {
                 reader.read(at, line.as_bytes());
                 reader.read(at, b"\n");
             };
-            if let Err(error) = self
-                .backend
-                .each_log_line(name, host, most_pages, hear)
-                .await
-            {
+            let heard = self.backend.each_log_line(name, host, most_pages, hear);
+            if let Err(error) = heard.await {
                 let note = what.map(|what| format!("{what} could not be read: {error}"));
                 return PrintedFigures {
                     notes: Vec::from_iter(note),

@@ -122,11 +122,11 @@ fn state(job: &DescribeTrainingJobOutput) -> JobState {
         .training_job_status()
         .map_or("", |status| status.as_str());
     let secondary = job.secondary_status().map_or("", |status| status.as_str());
-    let max_runtime_exceeded = secondary == RUNTIME_EXCEEDED
-        || job
-            .secondary_status_transitions()
-            .iter()
-            .any(|one| one.status().is_some_and(|s| s.as_str() == RUNTIME_EXCEEDED));
+    let all = job.secondary_status_transitions().iter();
+    let mut all = all
+        .filter_map(|one| one.status())
+        .chain(job.secondary_status());
+    let max_runtime_exceeded = all.any(|status| status.as_str() == RUNTIME_EXCEEDED);
     match status {
         // An algorithm that saves its model when it is asked to stop ends well, but its time is the limit's.
         "Completed" | "Stopped" if max_runtime_exceeded => JobState::TimedOut,

@@ -54,12 +54,8 @@ impl CanaryUnderWay<'_> {
                 }
                 ready.find(run, &first, watcher.report).await
             };
-            let name = match watcher
-                .cancellation
-                .run_until_cancelled(finding)
-                .await
-                .transpose()?
-            {
+            let found = watcher.cancellation.run_until_cancelled(finding).await;
+            let name = match found.transpose()? {
                 Some(Ok(mut found)) => {
                     // Its own, whose answer was lost.
                     if let Some((_, rows)) = placed_last.filter(|(name, _)| *name == found.name) {
@@ -196,10 +192,8 @@ impl CanaryUnderWay<'_> {
                 }
                 _ => return Err(error.to_error("start a canary")),
             };
-            (watcher
-                .cancellation
-                .run_until_cancelled(self.backend.pace.wait(wait)))
-            .await;
+            let waiting = self.backend.pace.wait(wait);
+            watcher.cancellation.run_until_cancelled(waiting).await;
         }
     }
 

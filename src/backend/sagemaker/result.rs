@@ -130,10 +130,8 @@ impl<'r> CanaryUnderWay<'r> {
             let (found, signal) = (&last.found, self.watcher.cancellation);
             // A pool that is not looked at now is looked at when pools are ended.
             let looking = self.ready.look_at_pool(found, description);
-            let pooled = signal
-                .run_until_cancelled(looking)
-                .await
-                .unwrap_or_default();
+            let pooled = signal.run_until_cancelled(looking).await;
+            let pooled = pooled.unwrap_or_default();
             // After the look: meanwhile who ends all pools may forget what is known of this one.
             self.end_surplus_pools().await;
             let is_collected = match measurement.outcome {

@@ -175,13 +175,10 @@ impl SourceText {
         if !self.text.contains("sagemaker") {
             return None;
         }
+        let launch = pattern("launch");
         match self.path.ends_with(".ipynb") {
-            true => pattern("launch")
-                .is_match(&self.text)
-                .then(|| self.path.clone()),
-            false => self
-                .place_of(pattern("launch"))
-                .filter(|_| self.is_python()),
+            true => launch.is_match(&self.text).then(|| self.path.clone()),
+            false => self.place_of(launch).filter(|_| self.is_python()),
         }
     }
 
