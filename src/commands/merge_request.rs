@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::assess::whole_report;
-use crate::commands::action::post;
+use crate::commands::publish;
 use crate::console::{AppError, say};
 use crate::exit::{self, Strictness};
 use crate::gate::backend;
@@ -50,7 +50,7 @@ pub(crate) async fn post(
     };
     let page = report::page_within(&report, template, place.note.room());
     let text = PostText::comment(&page, intent);
-    match post::publish(&place.forge, &place.note, &text).await {
+    match publish::posted(&place.forge, &place.note, &text).await {
         Ok(published) => say(match published.outcome {
             PublicationOutcome::Nothing => {
                 "no note is written: no job is affected, and there is none to bring up to date"

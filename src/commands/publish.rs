@@ -1,10 +1,11 @@
-//! Where a command puts its report: to standard output in one format, to files in others.
+//! Where a command puts its report: to standard output in one format, to files in others, to a service as our text there.
 
 use std::path::{Path, PathBuf};
 
 use crate::cli::{OutputArguments, VerdictArguments};
-use crate::console::{AppError, AppResult, Loudness, files, print, say, terminal};
+use crate::console::{AppError, AppResult, Loudness, files, print, printable, say, terminal};
 use crate::exit::Strictness;
+use crate::github::{Forge, ForgeError, PostText, Publication, Published};
 use crate::grammar;
 use crate::report::format::ReportFormat;
 use crate::report::template::Template;
@@ -20,6 +21,20 @@ pub(crate) fn strictness(arguments: &VerdictArguments, spec: &Spec) -> Strictnes
             .on_inconclusive
             .map_or(spec.on_inconclusive, OnInconclusive::from),
     }
+}
+
+/// Makes a text stand at a service. What went wrong without harm is said.
+pub(crate) async fn posted(
+    forge: &Forge,
+    publication: &Publication,
+    text: &PostText<'_>,
+) -> Result<Published, ForgeError> {
+    let now = jiff::Timestamp::now();
+    let published = publication.publish(forge, text, now).await?;
+    for note in &published.notes {
+        say(&format!("note: {}", printable(note)));
+    }
+    Ok(published)
 }
 
 /// The format, files and template that a command line names for its report, checked before anything is spent.

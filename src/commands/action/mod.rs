@@ -7,12 +7,12 @@ mod acceptance;
 mod annotations;
 mod inputs;
 mod parts;
-pub(super) mod post;
 mod post_step;
 mod published;
 mod publisher;
 mod specs;
 mod step_files;
+mod tracking_issue;
 mod trigger;
 mod workspace_owner;
 
@@ -192,7 +192,7 @@ async fn check(
         inputs::name_in(&mut checked.report);
     }
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
-        post::track(&step.0.github, &issue, &mut checked, is_accepted).await;
+        tracking_issue::track(&step.0.github, &issue, &mut checked, is_accepted).await;
     }
     Ok(Some(checked))
 }

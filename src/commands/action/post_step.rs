@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActionCommand, Inputs, post};
+use super::{ActionCommand, Inputs};
 use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
+use crate::commands::publish;
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppError, AppResult, files, say};
 use crate::github::{CheckState, Environment, HeadCheck, Intent, PostText, Publication, commands};
@@ -149,7 +150,7 @@ async fn finish(
     let finished = match &begun.comment {
         Some(comment) => {
             let text = PostText::comment(&body, Intent::EndStub);
-            post::publish(&github, comment, &text).await.map(drop)
+            publish::posted(&github, comment, &text).await.map(drop)
         }
         None => Ok(()),
     };

@@ -1,5 +1,6 @@
 //! What the action found, published in every place: the summary, the comment, the check, outputs, annotations, the log.
 
+use crate::commands::publish;
 use crate::commands::run::Checked;
 use crate::console::{AppError, say};
 use crate::exit;
@@ -14,7 +15,7 @@ use crate::report::{self, Ended, Leftovers, terminal};
 use crate::verdict::Verdict;
 
 use super::publisher::{Publisher, RUNNING};
-use super::{annotations, inputs, post, step_files};
+use super::{annotations, inputs, step_files};
 
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
@@ -182,7 +183,7 @@ impl Publisher<'_> {
         let (github, comment) = self.github.as_ref().zip(self.comment.as_ref())?;
         let body = format!("{}{}", texts.shown, texts.page);
         let text = PostText::comment(&body, texts.intent);
-        let failure = match post::publish(github, comment, &text).await {
+        let failure = match publish::posted(github, comment, &text).await {
             Ok(posted) => {
                 if posted.outcome == PublicationOutcome::Nothing && texts.intent == Intent::Refresh
                 {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::change::AffectedJob;
+use crate::commands::publish;
 use crate::commands::run::RunRequest;
 use crate::console::{AppError, files, printable, say};
 use crate::exit::Strictness;
@@ -19,7 +20,7 @@ use crate::workspace::{Project, written_spec};
 
 use super::inputs::CommentPolicy;
 use super::post_step::{self, BegunStep};
-use super::{ActionCommand, Inputs, Trigger, Upkeep, post, step_files};
+use super::{ActionCommand, Inputs, Trigger, Upkeep, step_files};
 
 /// The title of a check while its canaries run.
 pub(super) const RUNNING: &str = "canaries are running";
@@ -283,7 +284,7 @@ impl<'a> Publisher<'a> {
             return;
         };
         let text = PostText::comment(&body, Intent::Stub);
-        if let Err(error) = post::publish(github, comment, &text).await {
+        if let Err(error) = publish::posted(github, comment, &text).await {
             say(&format!(
                 "warning: the comment could not be posted yet: {}",
                 printable(&error.to_string())

@@ -1,25 +1,10 @@
-//! Our texts on GitHub: the comment on a pull request, and the tracking issue of a check for drift.
+//! The tracking issue of a check for drift.
 
+use crate::commands::publish;
 use crate::commands::run::Checked;
 use crate::console::{AppError, printable, say};
-use crate::github::{
-    ForgeError, Github, Intent, PostText, Publication, PublicationOutcome, Published,
-};
+use crate::github::{Github, Intent, PostText, Publication, PublicationOutcome};
 use crate::report;
-
-/// Makes a text stand there. What went wrong without harm is said.
-pub(in crate::commands) async fn publish(
-    github: &Github,
-    publication: &Publication,
-    text: &PostText<'_>,
-) -> Result<Published, ForgeError> {
-    let now = jiff::Timestamp::now();
-    let published = publication.publish(github, text, now).await?;
-    for note in &published.notes {
-        say(&format!("note: {}", printable(note)));
-    }
-    Ok(published)
-}
 
 /// Makes the issue say what the report says, and closes it where no job drifts or what drifted was accepted. It stays as it is if a
 /// job could not be checked, whose drift may go on. An error is reported and does not change how the check ends.
@@ -46,7 +31,7 @@ pub(super) async fn track(
         body,
         intent,
     };
-    let tracked = match publish(github, issue, &text).await {
+    let tracked = match publish::posted(github, issue, &text).await {
         Err(error) => {
             let error = AppError::from(error).during("keeping the tracking issue");
             checked.report.failures.push(error.failure(None));
