@@ -1,8 +1,7 @@
 //! `drift`: every job measured again and compared with the earlier checks; or only the records of those.
 
-use crate::assess::drift_check;
 use crate::assess::input::JobInput;
-use crate::assess::judge;
+use crate::assess::{drift_check, judge};
 use crate::change::AffectedJob;
 use crate::cli::DriftArguments;
 use crate::commands::publish::{self, ReportOutput};
@@ -99,20 +98,16 @@ async fn from_history(
 
 /// A job's part of the report, from what was measured then; nothing is spent.
 fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord) -> JobReport {
-    let instance = found
-        .forecasts
-        .first()
-        .map_or(&job.instance, |row| &row.instance);
-    let measurements: Vec<Measurement> = found
-        .measurements
-        .iter()
-        .filter(|run| run.is_on(instance) && run.has_sound_amounts())
-        .map(|run| Measurement {
-            cost: None,
-            reused: None,
-            ..run.clone()
-        })
-        .collect();
+    let row = found.forecasts.first();
+    let instance = row.map_or(&job.instance, |row| &row.instance);
+    let runs = found.measurements.iter();
+    let runs = runs.filter(|run| run.is_on(instance) && run.has_sound_amounts());
+    let measurements = runs.map(|run| Measurement {
+        cost: None,
+        reused: None,
+        ..run.clone()
+    });
+    let measurements: Vec<Measurement> = measurements.collect();
     judge::job_report(&JobInput {
         name: &job.name,
         instance,

@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use crate::assess::input::JobInput;
-use crate::assess::judge;
-use crate::assess::whole_report;
+use crate::assess::{judge, whole_report};
 use crate::cli::ForecastArguments;
 use crate::commands::publish::{self, ReportOutput};
 use crate::console::files::{self};

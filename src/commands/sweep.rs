@@ -50,20 +50,16 @@ pub(crate) async fn of(project: &Project, sweep: &Sweep<'_>, sweeping: Sweeping)
         .into_iter()
         .partition(|leftover| sweep.takes(leftover));
     let jobs = &project.spec.jobs;
-    let mut trouble = None;
-    let places = match sweep {
+    let (places, trouble) = match sweep {
         // The staged objects of that run's jobs only.
         Sweep::Run { .. } => {
             let names: Vec<&str> = left.iter().map(|job| job.training_job.as_str()).collect();
-            backend.places_of(jobs, &names)?
+            (backend.places_of(jobs, &names)?, None)
         }
         // Staged objects cost less than running jobs, so a failure to list them is reported last.
         Sweep::Expired(_) => match backend.left_in_s3(jobs).await {
-            Ok(places) => places,
-            Err(error) => {
-                trouble = Some(error);
-                Vec::new()
-            }
+            Ok(places) => (places, None),
+            Err(error) => (Vec::new(), Some(error)),
         },
     };
     let lines = |leftovers: &[Leftover]| leftovers.iter().map(line).collect::<String>();

@@ -2,11 +2,8 @@
 
 use std::cell::RefCell;
 
-use crate::assess::drift_check;
 use crate::assess::input::{BaseResult, JobInput};
-use crate::assess::judge;
-use crate::assess::remarks;
-use crate::assess::whole_report;
+use crate::assess::{drift_check, judge, remarks, whole_report};
 use crate::backend::{BackendKeys, BoxReady, BoxSession, JobNotes, ListedData, RunPart};
 use crate::canary::Dataset;
 use crate::change::AffectedJob;

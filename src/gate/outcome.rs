@@ -71,11 +71,9 @@ impl GateOutcome {
     ) -> (Report, Option<AppError>) {
         notes.extend(self.notes);
         let mut report = assemble(project, self.jobs, notes, strictness);
-        report.failures = self
-            .failures
-            .iter()
-            .map(|(job, error)| error.failure(job.as_deref()))
-            .collect();
+        let failures = self.failures.iter();
+        let failures = failures.map(|(job, error)| error.failure(job.as_deref()));
+        report.failures = failures.collect();
         // Of a job that could not be checked the answer is not known.
         if self.failures.iter().any(|(job, _)| job.is_some()) {
             report.verdict = report.verdict.min(Verdict::Unknown);

@@ -170,10 +170,8 @@ impl Gate<'_> {
                 // A transient failure is the job's outcome.
                 runner.say_of(job, &format!("× {}", error.in_a_line()));
                 let (by, reason) = (&affected.by, error.reason());
-                GateOutcome::of(
-                    whole_report::unknown_report(job, by, &reason, Vec::new()),
-                    None,
-                )
+                let report = whole_report::unknown_report(job, by, &reason, Vec::new());
+                GateOutcome::of(report, None)
             });
             let failures = std::mem::take(&mut gated.failures).into_iter();
             let without = |(job, error): (_, AppError)| (job, error.without(&runner.secrets));

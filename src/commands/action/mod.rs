@@ -335,11 +335,11 @@ async fn prepare<'a>(
         }
         None => None,
     };
+    let strict = inputs.strict.unwrap_or(project.spec.strict);
+    let on_inconclusive = inputs.on_inconclusive;
     let strictness = Strictness {
-        strict: inputs.strict.unwrap_or(project.spec.strict),
-        on_inconclusive: inputs
-            .on_inconclusive
-            .unwrap_or(project.spec.on_inconclusive),
+        strict,
+        on_inconclusive: on_inconclusive.unwrap_or(project.spec.on_inconclusive),
     };
     publisher.strictness = strictness;
     let command = match change {

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::assess::input::{BaseResult, JobInput};
-use crate::assess::judge;
-use crate::assess::whole_report;
+use crate::assess::{judge, whole_report};
 use crate::backend::BackendKeys;
 use crate::change::AffectedJob;
 use crate::code::PathGlobs;

@@ -7,9 +7,8 @@ use super::data::{FoundData, folder_of, name_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use crate::backend::sagemaker::from_job;
 use crate::secret;
-use crate::spec::cure;
 use crate::spec::page::{FILL_IN, filled};
-use crate::spec::{self, yaml_text as yaml};
+use crate::spec::{self, cure, yaml_text as yaml};
 use crate::workspace::written_spec;
 
 /// The longest name of a job of which SageMaker takes the names of canaries, in characters.

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::{is_script, list, text, yaml_of};
-use crate::spec::FileSystem;
 use crate::spec::page::FILL_IN;
-use crate::spec::yaml_text as yaml;
+use crate::spec::{FileSystem, yaml_text as yaml};
 
 /// The channel on which the SDK v3 hands over the code.
 pub(super) const CODE: &str = "code";

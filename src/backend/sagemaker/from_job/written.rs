@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::{PROGRAM, SUBMIT_DIRECTORY, Tags, channels, is_script, list, text, yaml_of};
 use crate::instance::{InstanceConfiguration, tables};
-use crate::spec::ScriptLauncher;
 use crate::spec::page::FILL_IN;
-use crate::spec::yaml_text as yaml;
+use crate::spec::{ScriptLauncher, yaml_text as yaml};
 use crate::units::{Seconds, Usd};
 
 /// A budget allows this much more than the job took.

@@ -1,8 +1,7 @@
 use super::*;
 use crate::measurement::{PeakMemory, Utilization};
 use crate::probe::{Ending, MARK_VARIABLE};
-use crate::units::Seconds;
-use crate::units::{Bytes, Percent};
+use crate::units::{Bytes, Percent, Seconds};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
