@@ -31,14 +31,9 @@ pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) ->
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
     let mut interruption = signals::watch()?;
-    let runner = Runner::open(
-        &project,
-        (RunPart::Whole, Reuse::Never),
-        &arguments.pass_env,
-        interruption.cancellation.clone(),
-        loudness,
-    );
-    let runner = runner.await?;
+    let cancellation = interruption.cancellation.clone();
+    let (whole, pass_env) = ((RunPart::Whole, Reuse::Never), &arguments.pass_env);
+    let runner = Runner::open(&project, whole, pass_env, cancellation, loudness).await?;
     let origin = RunOrigin::of_environment(&project, Command::Actuals);
     let history = RunHistory::open(&project, &origin, Some(&runner.gate_run.id)).await?;
     let forecasts = async {

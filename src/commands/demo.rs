@@ -13,20 +13,14 @@ use crate::console::{AppError, AppResult, Loudness, files, say};
 use crate::git::GitCheckout;
 use crate::probe;
 
+const README: &str = include_str!("../../examples/quickstart/README.md");
+const SPEC: &str = include_str!("../../examples/quickstart/canary-gate.yml");
+const SCRIPT: &str = include_str!("../../examples/quickstart/train.py");
 /// The example's files. Its folder as a whole may hold more: what runs of it left.
 const FILES: [(&str, &str); 3] = [
-    (
-        "README.md",
-        include_str!("../../examples/quickstart/README.md"),
-    ),
-    (
-        "canary-gate.yml",
-        include_str!("../../examples/quickstart/canary-gate.yml"),
-    ),
-    (
-        "train.py",
-        include_str!("../../examples/quickstart/train.py"),
-    ),
+    ("README.md", README),
+    ("canary-gate.yml", SPEC),
+    ("train.py", SCRIPT),
 ];
 const DATA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/examples/quickstart/data");
 

@@ -63,14 +63,8 @@ pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> App
             (Some(project), None) => project.offer(instance),
             (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
         };
-        jobs.push(offline_report(
-            &name,
-            known,
-            &measurements,
-            &offer_of,
-            &*is_allowed,
-            notes,
-        ));
+        let report = offline_report(&name, known, &measurements, &offer_of, &*is_allowed, notes);
+        jobs.push(report);
     }
     let report = match &project {
         Some(project) => {

@@ -54,16 +54,14 @@ pub(crate) async fn complete(
             let idle = Some(idle).filter(|idle| idle.0 > 0.0);
             let (training_jobs, spend) = unshown.entry(bill.job).or_default();
             *training_jobs += 1;
-            add(
-                spend,
-                &Spend {
-                    canary_usd: offer.cost(trained + idle.unwrap_or_default()),
-                    canary_seconds: trained,
-                    idle_usd: idle.and_then(|idle| offer.cost(idle)),
-                    idle_seconds: idle,
-                    ..Spend::default()
-                },
-            );
+            let more = Spend {
+                canary_usd: offer.cost(trained + idle.unwrap_or_default()),
+                canary_seconds: trained,
+                idle_usd: idle.and_then(|idle| offer.cost(idle)),
+                idle_seconds: idle,
+                ..Spend::default()
+            };
+            add(spend, &more);
         }
     }
     for (job, (training_jobs, spend)) in unshown {

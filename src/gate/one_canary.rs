@@ -60,13 +60,8 @@ async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppR
     };
     let (session, listed) = unless_cancelled(look, &runner.cancellation).await??;
     let offer_of = |instance: &_| runner.offer(job, instance);
-    let mut plan = plan::plan(
-        job,
-        &listed.dataset,
-        &offer_of,
-        Alternatives::Skip,
-        KnownBefore::default(),
-    )?;
+    let (alone, known) = (Alternatives::Skip, KnownBefore::default());
+    let mut plan = plan::plan(job, &listed.dataset, &offer_of, alone, known)?;
     // No machine is kept for a next one.
     plan.pools = None;
     let run = smallest(job, &plan, &listed.dataset);

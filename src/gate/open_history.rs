@@ -18,12 +18,8 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> AppResult<History> 
     let written = written.unwrap_or(STATE_FOLDER);
     if written.starts_with("s3:") {
         let aws = backend::aws(project).await?;
-        return Ok(History::in_bucket(
-            &aws.s3,
-            written,
-            scope,
-            backend::pace()?,
-        )?);
+        let pace = backend::pace()?;
+        return Ok(History::in_bucket(&aws.s3, written, scope, pace)?);
     }
     let (as_written, real) = folder(project, written)?;
     refuse_tracked(project, written, (&as_written, &real))?;

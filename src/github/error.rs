@@ -177,10 +177,8 @@ impl Service {
                 REPORT.to_owned(),
             ),
         };
-        match (self.may_not, status) {
-            (Some(help), 401 | 403 | 404) => self.error(kind, &what, help),
-            _ => self.error(kind, &what, help),
-        }
+        let may_not = self.may_not.filter(|_| matches!(status, 401 | 403 | 404));
+        self.error(kind, &what, may_not.map_or(help, str::to_owned))
     }
 }
 

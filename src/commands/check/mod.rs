@@ -157,13 +157,8 @@ fn planned(
             "read those that AWS publishes with `canary-gate prices update`, or write one under `prices`, or `canary.max_seconds`",
         );
     }
-    match plan::plan(
-        job,
-        &listed.dataset,
-        &offer,
-        Alternatives::Skip,
-        KnownBefore::default(),
-    ) {
+    let (alone, known) = (Alternatives::Skip, KnownBefore::default());
+    match plan::plan(job, &listed.dataset, &offer, alone, known) {
         Ok(mut plan) => {
             if let Err(error) = backend::check_supply(session, &mut plan) {
                 return CheckedThing::refused("plan", error);

@@ -174,13 +174,10 @@ impl BackendKeys {
 
 /// The key of this machine and of the variables that canaries are handed.
 fn here(machine: &str, pass_env: &[String]) -> Key {
-    let mut names: Vec<&String> = pass_env.iter().collect();
-    names.sort();
-    names.dedup();
-    let values: Vec<(&str, OsString)> = names
-        .into_iter()
-        .filter_map(|name| Some((name.as_str(), std::env::var_os(name)?)))
-        .collect();
+    let names: BTreeSet<&String> = pass_env.iter().collect();
+    let values = names.into_iter();
+    let values = values.filter_map(|name| Some((name.as_str(), std::env::var_os(name)?)));
+    let values: Vec<(&str, OsString)> = values.collect();
     let bytes = values.iter();
     machine_key(
         machine,

@@ -104,10 +104,8 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
         *slot(&mut shares) = most.max_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
     }
     let mut highest = |of: MemoryOf, source: usize| {
-        let known = hosts
-            .iter()
-            .filter_map(|host| host.sources.peaks(of)[source]);
-        let known: Vec<&PeakMemory> = known.collect();
+        let known = hosts.iter().map(|host| host.sources.peaks(of)[source]);
+        let known: Vec<&PeakMemory> = known.flatten().collect();
         let most = known.iter().max_by(|one, other| {
             let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
             percent(one)
