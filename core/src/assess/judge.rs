@@ -137,6 +137,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
             .base
             .map(|base| base_comparison::named(base, input.instance)),
         recommendation,
+        ranking: input.job.and_then(|job| job.ranking),
         forecasts,
         measurements: input.measurements.to_vec(),
         advice: distinct(

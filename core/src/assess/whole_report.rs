@@ -35,6 +35,7 @@ pub fn unknown_report(job: &Job, by: &[String], reason: &Reason, notes: Vec<Stri
         reason: reason.clone(),
         affected_by: by.to_vec(),
         instance: job.instance.clone(),
+        ranking: job.ranking,
         forecasts: vec![InstanceForecast {
             instance: job.instance.clone(),
             groups: row::groups(&Offer::unknown(&job.instance)),

@@ -14,6 +14,7 @@ use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport, Report, many_jobs};
 use crate::instance::{Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
+use crate::spec::Ranking;
 use crate::units::Bytes;
 use crate::verdict::{BudgetRow, LineVerdict, Verdict};
 
@@ -139,9 +140,14 @@ impl<'a> Comparison<'a> {
                     is_judged: index == 0,
                 })
                 .collect();
+            // Of a ranking those that fit come first, since one of them is chosen.
+            let amount = |row: &ComparisonRow<'_>| ranked_by(job.ranking, row.forecast);
+            of_job.sort_by(|one, other| amount(one).total_cmp(&amount(other)));
             of_job.sort_by_key(|row| {
                 let is_left_out = row.forecast.not_measured.is_some();
-                (!row.is_judged, is_left_out, row.forecast.verdict)
+                let fits = job.ranking.is_some() && row.forecast.verdict >= Verdict::Within;
+                let worst_first = (!fits).then_some(row.forecast.verdict);
+                (!row.is_judged, is_left_out, worst_first)
             });
             rows.extend(of_job);
         }
@@ -395,6 +401,18 @@ const LEAST_FIRST: [Column; 9] = [
     Column::Metric(Metric::Memory),
     Column::VersusBase,
 ];
+
+/// The least comes first; infinite where it is not known, and 0 of all without a ranking.
+fn ranked_by(ranking: Option<Ranking>, forecast: &InstanceForecast) -> f64 {
+    let of = |metric: Metric| forecast.estimates[metric].map_or(f64::INFINITY, |it| it.point);
+    match ranking {
+        None => 0.0,
+        Some(Ranking::Cost) => of(Metric::Cost),
+        Some(Ranking::Time) => of(Metric::Time),
+        // A cost is time x price already.
+        Some(Ranking::TimeSquaredPrice) => of(Metric::Time) * of(Metric::Cost),
+    }
+}
 
 /// The jobs, worst first, else in their order. Drift ranks as its exit code does.
 pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {

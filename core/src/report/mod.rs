@@ -84,7 +84,7 @@ use crate::forecast::{Estimate, EstimateAtShare, Laws};
 use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::{Metric, MetricName};
-use crate::spec::{Bound, ChangedSetting, LineKind};
+use crate::spec::{Bound, ChangedSetting, LineKind, Ranking};
 use crate::units::{Seconds, Usd, UsdPerHour, is_default};
 use crate::verdict::{BudgetRow, Reason, Recommendation, Verdict};
 
@@ -201,6 +201,8 @@ pub struct JobReport {
     /// The record that the forecast is compared with; absent if there is none.
     pub baseline: Option<Baseline>,
     pub recommendation: Option<Recommendation>,
+    /// What alternatives are ordered by in what a person reads; absent where the spec does not say.
+    pub ranking: Option<Ranking>,
     /// The forecasts: first that of `instance`, then those of the alternatives in the order of the spec.
     pub forecasts: Vec<InstanceForecast>,
     /// Every canary run, in the order of the plan.

@@ -9,6 +9,8 @@ use crate::verdict::{LimitNeeded, Recommendation, Verdict};
 
 /// More names than a reader compares.
 const TIES_SHOWN: usize = 3;
+/// Of the Pareto set.
+const SET_SHOWN: usize = 5;
 
 /// `None is within at 95% certainty. Closest: ml.c5.4xlarge at 41 USD if its memory limit is raised to 96%.`
 pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
@@ -37,7 +39,11 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
         let choice = choice(job, best, fast, &[Metric::Time]);
         Prose::fill("Fastest: {}.", [choice])
     });
-    Some(Prose::joined(cheapest.into_iter().chain(fastest), " "))
+    let pareto = Prose::first_of(recommendation.pareto.iter().map(Prose::name), SET_SHOWN);
+    let pareto = Prose::list(pareto.collect())
+        .map(|set| Prose::fill("Beaten by none in both time and cost: {}.", [set]));
+    let said = [cheapest, fastest, pareto].into_iter().flatten();
+    Some(Prose::joined(said, " "))
 }
 
 /// The best, and others that are as good within noise.

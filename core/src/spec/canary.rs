@@ -80,7 +80,7 @@ impl From<DesignKeys> for Design {
 }
 
 mapping! {
-    /// The rules of the canary runs: how many there are, and what they may cost.
+    /// How many canaries there are, and what they may cost.
     pub struct CanaryPolicy named "Canary" {
         with design: DesignKeys as Design => FieldRule::BASE.uncounted();
         /// The numbers of machines that canaries run on, where `instance` has several: all on the first, and one canary on each

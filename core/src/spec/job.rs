@@ -1,11 +1,14 @@
 //! One training job: what triggers it, the full run, its canaries and its budget.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::canary::CanaryPolicy;
 use super::channel::DRAWS;
 use super::field::{FieldRule, fields};
 use super::instances::{AlternativeRows, Instance};
 use super::keys::{Either, List, mapping};
-use super::kind::Text;
+use super::kind::{Text, words};
 use super::reader::{At, Reader, quoted, rules};
 use super::run_place::RunPlace;
 use super::share::{SampledBy, ShareKeys};
@@ -25,6 +28,8 @@ fields! {
         /// What the team will train on; the budget is judged on it.
         pub instance: InstanceConfiguration = FieldRule::HEAD.uncounted(),
         pub alternatives: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
+        /// What alternatives are ordered by where a person reads them.
+        pub ranking: Option<Ranking> = FieldRule::HEAD.uncounted(),
         /// Those of `alternatives` that a range of counts names.
         pub ranged: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
         /// The script draws its own share of the data; no channel is sampled then.
@@ -40,6 +45,20 @@ fields! {
     }
 }
 
+/// What alternatives are compared by; the least is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ranking {
+    Cost,
+    Time,
+    /// Twice as fast is worth up to four times the price of a machine.
+    TimeSquaredPrice,
+}
+
+words! {
+    Ranking: "cost" Cost, "time" Time, "time_squared_price" TimeSquaredPrice;
+}
+
 mapping! {
     /// One training job.
     pub(in crate::spec) struct JobKeys named "Job" {
@@ -51,15 +70,18 @@ mapping! {
         required training: Training;
         /// The machines of the full run. The budget is judged on them.
         required instance: Instance;
-        /// Other configurations to compare, which never change the exit code. A range of counts, `1-8x ml.m5.xlarge`, is a row for
-        /// each power of two and for its end.
+        /// Other configurations to compare, which never change the exit code. A range, `1-8x ml.m5.xlarge`, has a row for each
+        /// power of two and its end.
         optional alternatives: AlternativeRows;
-        /// Where the script is handed its share of the data, which it draws itself: of a database, a hub, a generator. No channel
-        /// is sampled then, but with `follows`: then the gate draws, and the script is handed a count.
+        /// What orders the `alternatives` that fit, the best first; `time_squared_price` is time x time x price. Without it the worst
+        /// verdict leads.
+        optional ranking: Ranking;
+        /// Hands the script its share of the data, which it draws itself from a database, a hub, a generator; no channel is sampled
+        /// then. With `follows` the gate draws, and hands over a count.
         optional share: ShareKeys;
         /// The hyperparameter that canaries set lower. Where no channel is sampled, canaries differ in it alone.
         optional work: Work;
-        /// The rules of the canary runs: how many there are, and what they may cost.
+        /// How many canaries there are, and what they may cost.
         plain canary: CanaryPolicy as CanaryPolicy;
         /// The limits of the full run.
         plain budget: Budget as Budget;
@@ -131,6 +153,7 @@ impl Reader<'_> {
             training: training?,
             instance: keys.instance?,
             alternatives,
+            ranking: keys.ranking,
             ranged,
             share,
             following,

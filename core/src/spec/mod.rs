@@ -46,7 +46,7 @@ pub use counts::{CanaryCounts, CountsOf};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
-pub use job::Job;
+pub use job::{Job, Ranking};
 pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;

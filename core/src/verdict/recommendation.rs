@@ -38,6 +38,10 @@ pub struct Recommendation {
     /// Others within budget that may be as fast.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fastest_ties: Vec<String>,
+    /// The Pareto set, the cheapest first: those within budget that no other is at least as good as in both time and cost. Absent
+    /// where it holds no more than the cheapest and the fastest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pareto: Vec<String>,
     /// The one that misses the budget by least, if none is within it; absent if no other limit would do.
     pub closest: Option<ClosestFit>,
     /// The certainty of the job's budget, 0-1.
@@ -94,6 +98,7 @@ pub fn recommend(contenders: &[Contender<'_>], certainty: Fraction) -> Option<Re
         cheapest_ties: cheapest_ties.unwrap_or_default(),
         fastest,
         fastest_ties: fastest_ties.unwrap_or_default(),
+        pareto: pareto(&within),
         ..unanswered
     })
 }
@@ -111,6 +116,26 @@ fn fits(contender: &Contender<'_>) -> bool {
 /// Whether a line of level fail is not within. That the base missed it already excuses a change, and is no advice to stay.
 fn is_missed(line: &JudgedLine) -> bool {
     line.row.level == Level::Fail && line.row.verdict < LineVerdict::Within
+}
+
+/// By the medians, the cheapest first; of equal ones the first. Empty where two say all.
+fn pareto(contenders: &[&Contender<'_>]) -> Vec<String> {
+    let known = contenders.iter().filter_map(|one| {
+        let median = |metric| Some(one.measured.forecast[metric].as_ref().ok()?.median());
+        Some((median(Metric::Cost)?, median(Metric::Time)?, one))
+    });
+    let mut known = Vec::from_iter(known);
+    known.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let mut fastest = f64::INFINITY;
+    // What costs as much or more has to be faster than all before.
+    known.retain(|(_, time, _)| {
+        let is_faster = *time < fastest;
+        fastest = fastest.min(*time);
+        is_faster
+    });
+    let set = known.iter().filter(|_| known.len() > 2);
+    set.map(|(.., one)| one.measured.instance().to_string())
+        .collect()
 }
 
 /// The best by one quantity, and the others that may be as good; `None` where the quantity is known of none.
