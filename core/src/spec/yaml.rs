@@ -123,8 +123,8 @@ struct Builder<'text> {
     offset: usize,
     events: Parser<'text, StrInput<'text>>,
     documents: usize,
-    /// The nodes that aliases copy.
-    anchors: HashMap<usize, Node>,
+    /// The nodes that aliases copy, each with its numbers of values and of bytes of text.
+    anchors: HashMap<usize, (Node, [usize; 2])>,
     nodes: usize,
     text_bytes: usize,
 }
@@ -160,6 +160,7 @@ impl<'text> Builder<'text> {
 
     /// The node that begins with an event, `depth` collections below the root.
     fn node(&mut self, (event, span): Told<'text>, depth: usize) -> Parsed<Node> {
+        let before = [self.nodes, self.text_bytes];
         let (value, span, anchor) = match event {
             Event::Scalar(text, style, anchor, _) => {
                 self.count(1, text.len(), &span)?;
@@ -170,14 +171,13 @@ impl<'text> Builder<'text> {
                 (value, span, anchor)
             }
             Event::Alias(anchor) => {
-                let Some(node) = self.anchors.get(&anchor) else {
+                let Some(&(_, [nodes, bytes])) = self.anchors.get(&anchor) else {
                     let message = "an alias is inside the value that it names";
                     return Err(problem(message, span));
                 };
                 // Counted before it is copied, so that an alias bomb is never built.
-                let (nodes, bytes) = weight(node);
                 self.count(nodes, bytes, &span)?;
-                return Ok(self.anchors[&anchor].clone());
+                return Ok(self.anchors[&anchor].0.clone());
             }
             Event::SequenceStart(_, anchor, _) => {
                 let mut items = Vec::new();
@@ -202,7 +202,8 @@ impl<'text> Builder<'text> {
         };
         let node = Node { value, span };
         if anchor > 0 {
-            self.anchors.insert(anchor, node.clone());
+            let size = [self.nodes - before[0], self.text_bytes - before[1]];
+            self.anchors.insert(anchor, (node.clone(), size));
         }
         Ok(node)
     }
@@ -293,27 +294,6 @@ fn refuse_tag(tag: Option<&Tag>, span: &Range<usize>) -> Parsed<()> {
     let message = format!("the tag `{}` has no meaning in a spec", tag.original());
     let help = "to make text of a value, put it in quotes";
     Err(problem(message, span.clone()).help(help))
-}
-
-/// The numbers of nodes and of bytes of text in a tree.
-fn weight(node: &Node) -> (usize, usize) {
-    let (mut nodes, mut bytes) = (0, 0);
-    let mut todo = vec![node];
-    while let Some(node) = todo.pop() {
-        nodes += 1;
-        match &node.value {
-            Value::Null | Value::Bool(_) => {}
-            Value::Number(text) | Value::Text(text) => bytes += text.len(),
-            Value::Sequence(items) => todo.extend(items),
-            Value::Mapping(entries) => {
-                for (key, value) in entries {
-                    bytes += key.text.len();
-                    todo.push(value);
-                }
-            }
-        }
-    }
-    (nodes, bytes)
 }
 
 /// The meaning of a scalar without quotes.
