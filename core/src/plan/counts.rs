@@ -26,25 +26,21 @@ pub(super) fn on_counts(
     job: &Job,
     dataset: &Dataset,
     configuration: &InstanceConfiguration,
-    counts: Option<CountsOf>,
+    counts: CountsOf,
     runs: &PlannedRuns,
 ) -> (PlannedConfiguration, Vec<u32>) {
-    let base = counts.as_ref().map(|counts| counts.base);
-    let base = base.map_or_else(
-        || configuration.clone(),
-        |base| with_count(configuration, base),
-    );
+    let base = with_count(configuration, counts.base);
     let mut one = PlannedConfiguration {
         instance: configuration.clone(),
         runs: Ok(runs.on(&base)),
         base,
         counts: Vec::new(),
-        follows: counts.as_ref().is_some_and(|counts| counts.follows),
+        follows: counts.follows,
         offer: Offer::unknown(configuration),
         worst_case: None,
         slice: Usd(0.0),
     };
-    let further = counts.map_or_else(Vec::new, |counts| counts.further);
+    let further = counts.further;
     let mut too_many = Vec::new();
     let share = job.canary.max_share.as_fraction().0;
     let most = PART_OF_THE_SHARE * share / count_as_float(further.len());

@@ -50,26 +50,22 @@ pub struct CountsOf {
 }
 
 impl Job {
-    /// Of `instance`, and then of each alternative; `None` of groups.
-    pub fn counts(&self) -> Vec<Option<CountsOf>> {
+    /// Of `instance`, and then of each alternative. Groups run on all of their machines.
+    pub fn counts(&self) -> Vec<CountsOf> {
         let policy = self.counts_policy();
-        let mut all: Vec<Option<CountsOf>> = Vec::new();
+        let mut all: Vec<CountsOf> = Vec::new();
         let configurations =
             Vec::from_iter(std::iter::once(&self.instance).chain(&self.alternatives));
         for (place, configuration) in configurations.iter().enumerate() {
-            let Some(kind) = configuration.single_type() else {
-                all.push(None);
-                continue;
-            };
-            let count = configuration.total_count();
-            let shares =
-                self.ranged.contains(configuration) || policy != CanaryCounts::AsTheFullRun;
-            let leader = all.iter().zip(&configurations).find_map(|(before, other)| {
-                let before = before.as_ref().filter(|_| shares)?;
-                let is_like = other.single_type() == Some(kind) && before.base <= count;
-                is_like.then_some(before.base)
-            });
+            let (kind, count) = (configuration.single_type(), configuration.total_count());
+            let shares = kind.is_some()
+                && (self.ranged.contains(configuration) || policy != CanaryCounts::AsTheFullRun);
+            let mut before = all.iter().zip(&configurations).filter(|_| shares);
+            let leader = before
+                .find(|(before, other)| other.single_type() == kind && before.base <= count)
+                .map(|(before, _)| before.base);
             let written = match &policy {
+                _ if kind.is_none() => vec![count],
                 CanaryCounts::AsTheFullRun => vec![count],
                 CanaryCounts::OneAndAll => vec![1, count],
                 CanaryCounts::Written(written) if place == 0 => written.clone(),
@@ -81,11 +77,11 @@ impl Job {
             let base = written.first().map_or(count, |first| count.min(*first));
             let further = written.into_iter();
             let further = further.filter(|one| *one > base && *one <= count);
-            all.push(Some(CountsOf {
+            all.push(CountsOf {
                 base,
                 further: further.collect(),
                 follows: leader.is_some(),
-            }));
+            });
         }
         all
     }

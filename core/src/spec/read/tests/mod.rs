@@ -83,7 +83,7 @@ fn fields(spec: &Spec) -> String {
             .iter()
             .map(|it| format!("alternative: {it}")),
     );
-    let counts = job.counts().into_iter().flatten();
+    let counts = job.counts().into_iter();
     lines.extend(counts.map(|it| format!("{it:?}")));
     let implicit = job
         .budget
