@@ -115,26 +115,24 @@ mapping! {
     pub struct Budget named "Budget" {
         /// Those that are written in the order of [`LineKind::ALL`], those about what the script prints in the order of the file, then
         /// the implicit ones that no written line covers.
-        with lines: Vec<BudgetLine>;
+        with lines: Vec<BudgetLine> => FieldRule::BASE.uncounted().at("");
         /// The probability with which a line must hold, more than 50% and less than 100%. Default: 95%.
-        plain certainty: Fraction as Fraction, or Self::DEFAULT_CERTAINTY;
+        plain certainty: Fraction, or Self::DEFAULT_CERTAINTY => FieldRule::BASE.uncounted();
         /// The level of a line that the base exceeds already. Default: warn.
-        plain existing_breach: Level as Level, or Level::Warn;
+        plain existing_breach: Level, or Level::Warn => FieldRule::BASE.uncounted();
         /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
-        optional growth: StatedGrowth as StatedGrowth;
+        optional growth: StatedGrowth => FieldRule::BASE.uncounted();
     }
 }
 
-/// The most that the time of the full run grows with the data, by the owner's word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatedGrowth {
-    /// Not at all, as of a fixed number of steps.
-    None,
-    Linear,
-}
-
 words! {
-    StatedGrowth: "none" None, "linear" Linear;
+    /// The most that the time of the full run grows with the data, by the owner's word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum StatedGrowth {
+        /// Not at all, as of a fixed number of steps.
+        "none" None,
+        "linear" Linear,
+    }
 }
 
 impl Budget {

@@ -37,15 +37,13 @@ impl Design {
     const DEFAULT_REPLICATES: u32 = 3;
 }
 
-/// How canary runs are chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum DesignKind {
-    Adaptive,
-    Fixed,
-}
-
 words! {
-    DesignKind: "adaptive" Adaptive, "fixed" Fixed;
+    /// How canary runs are chosen.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub(super) enum DesignKind {
+        "adaptive" Adaptive,
+        "fixed" Fixed,
+    }
 }
 
 mapping! {

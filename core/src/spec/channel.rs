@@ -24,59 +24,53 @@ const WRITE_WHOLE: &str =
 /// What another draw means.
 pub(super) const DRAWS: &str = "It is how the data of a canary are drawn.";
 
-/// How a channel's objects reach the script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub enum InputMode {
-    #[default]
-    File,
-    FastFile,
-    Pipe,
-}
-
-/// How objects are divided among several machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub enum Distribution {
-    #[default]
-    FullyReplicated,
-    ShardedByS3Key,
-}
-
-/// How a channel's objects are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Compression {
-    #[default]
-    None,
-    /// SageMaker unpacks each object; only a Pipe channel has it.
-    Gzip,
-}
-
-/// What SageMaker puts around each object of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum RecordWrapper {
-    #[default]
-    None,
-    /// Each object becomes one RecordIO record; only a Pipe channel has it.
-    RecordIo,
-}
-
-/// What the address of a channel in S3 names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DataType {
-    /// All objects whose keys begin so.
-    #[default]
-    Prefix,
-    /// A file that lists objects: `[{"prefix": "s3://bucket/images/"}, "cats/01.jpg"]`.
-    Manifest,
-    /// A file of JSON lines, each with the address of an object and its labels. It is refused.
-    AugmentedManifest,
-}
-
 words! {
-    InputMode: "File" File, "FastFile" FastFile, "Pipe" Pipe;
-    Distribution: "FullyReplicated" FullyReplicated, "ShardedByS3Key" ShardedByS3Key;
-    Compression: "None" None, "Gzip" Gzip;
-    RecordWrapper: "None" None, "RecordIO" RecordIo;
-    DataType: "S3Prefix" Prefix, "ManifestFile" Manifest, "AugmentedManifestFile" AugmentedManifest;
+    /// How a channel's objects reach the script.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    pub enum InputMode {
+        #[default]
+        "File" File,
+        "FastFile" FastFile,
+        "Pipe" Pipe,
+    }
+
+    /// How objects are divided among several machines.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    pub enum Distribution {
+        #[default]
+        "FullyReplicated" FullyReplicated,
+        "ShardedByS3Key" ShardedByS3Key,
+    }
+
+    /// How a channel's objects are compressed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub enum Compression {
+        #[default]
+        "None" None,
+        /// SageMaker unpacks each object; only a Pipe channel has it.
+        "Gzip" Gzip,
+    }
+
+    /// What SageMaker puts around each object of a channel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub enum RecordWrapper {
+        #[default]
+        "None" None,
+        /// Each object becomes one RecordIO record; only a Pipe channel has it.
+        "RecordIO" RecordIo,
+    }
+
+    /// What the address of a channel in S3 names.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum DataType {
+        /// All objects whose keys begin so.
+        #[default]
+        "S3Prefix" Prefix,
+        /// A file that lists objects: `[{"prefix": "s3://bucket/images/"}, "cats/01.jpg"]`.
+        "ManifestFile" Manifest,
+        /// A file of JSON lines, each with the address of an object and its labels. It is refused.
+        "AugmentedManifestFile" AugmentedManifest,
+    }
 }
 
 /// What a canary gets of a channel.

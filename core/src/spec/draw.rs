@@ -39,23 +39,25 @@ impl Default for DrawRule {
     }
 }
 
-/// Which objects come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub enum DrawOrder {
-    /// By the seed.
-    #[default]
-    Random,
-    /// The last by name, such as the newest month; a larger canary holds a smaller one, and replicates are the same.
-    Last,
-}
+words! {
+    /// Which objects come first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    pub enum DrawOrder {
+        /// By the seed.
+        #[default]
+        "random" Random,
+        /// The last by name, such as the newest month; a larger canary holds a smaller one, and replicates are the same.
+        "last" Last,
+    }
 
-/// Of what each canary has a share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub enum DrawUnit {
-    #[default]
-    Channel,
-    /// Each top folder, of which at least one object.
-    Folder,
+    /// Of what each canary has a share.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    pub enum DrawUnit {
+        #[default]
+        Channel,
+        /// Each top folder, of which at least one object.
+        "folder" Folder,
+    }
 }
 
 impl fmt::Display for ChannelDraw {
@@ -77,11 +79,6 @@ impl fmt::Display for ChannelDraw {
             false => write!(f, "{{{}}}", keys.join(", ")),
         }
     }
-}
-
-words! {
-    DrawUnit: "folder" Folder;
-    DrawOrder: "random" Random, "last" Last;
 }
 
 mapping! {

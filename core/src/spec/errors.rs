@@ -23,7 +23,7 @@ pub struct SpecErrors {
     further: usize,
 }
 
-/// One problem. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
+/// One problem, or a doubt about a valid spec. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpecProblem {
     /// The field, e.g. `jobs.churn.budget.cost`; empty where the whole file is concerned.
@@ -47,6 +47,12 @@ impl fmt::Display for SpecProblem {
     }
 }
 
+/// In the order of the file.
+pub(super) fn in_order(mut problems: Vec<SpecProblem>) -> Vec<SpecProblem> {
+    problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
+    problems
+}
+
 impl SpecErrors {
     /// The most problems shown; more are counted.
     const SHOWN: usize = 20;
@@ -54,11 +60,11 @@ impl SpecErrors {
     pub(super) fn new(
         name: &str,
         bytes: &[u8],
-        mut problems: Vec<SpecProblem>,
+        problems: Vec<SpecProblem>,
         further: usize,
     ) -> Self {
         let lines = NumberedLines::of(bytes);
-        problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
+        let mut problems = in_order(problems);
         for problem in &mut problems {
             problem.field = clean(&problem.field);
             problem.message = clean(&problem.message);

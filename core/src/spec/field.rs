@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    Budget, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount, Framework,
-    Job, Level, Override, ProbePolicy, ProgressShare, ScriptLauncher, ScriptShare, SpecWarning,
-    WarmPoolPolicy, Words, Work,
+    BudgetLine, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount,
+    Framework, Job, Level, LineOrigin, Override, ProbePolicy, ProgressShare, ScriptLauncher,
+    ScriptShare, SpecProblem, WarmPoolPolicy, Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour, is_default};
@@ -313,18 +313,17 @@ impl HasFields for Design {
     }
 }
 
-impl HasFields for Budget {
+impl HasFields for Vec<BudgetLine> {
     /// A line is one field. Those that always hold are not written.
     fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
-        for line in self.written() {
+        for line in self
+            .iter()
+            .filter(|line| line.origin == LineOrigin::Written)
+        {
             let at_least = line.at_least.filter(|amount| amount.number > 0.0);
-            let more: Vec<String> = [
-                at_least.map(|amount| format!("at_least {}", amount.exact())),
-                (line.level == Level::Warn).then(|| "level warn".to_owned()),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
+            let at_least = at_least.map(|amount| format!("at_least {}", amount.exact()));
+            let level = (line.level == Level::Warn).then(|| "level warn".to_owned());
+            let more = Vec::from_iter(at_least.into_iter().chain(level));
             let mut words = line.limit_words();
             if !more.is_empty() {
                 words = format!("{words} ({})", more.join(", "));
@@ -335,15 +334,6 @@ impl HasFields for Budget {
                 ..Field::new(&below(path, &line.kind.key()), rule, words)
             });
         }
-        let Self {
-            lines: _,
-            certainty,
-            existing_breach,
-            growth,
-        } = self;
-        certainty.list(&below(path, "certainty"), rule, fields);
-        existing_breach.list(&below(path, "existing_breach"), rule, fields);
-        growth.list(&below(path, "growth"), rule, fields);
     }
 }
 
@@ -376,7 +366,7 @@ apart!(
     Vec<Job>,
     Vec<Override>,
     Vec<InstanceConfiguration>,
-    Vec<SpecWarning>,
+    Vec<SpecProblem>,
     BTreeMap<String, super::FilePosition>
 );
 

@@ -38,25 +38,23 @@ fields! {
         pub following: Option<FollowingCount> = FieldRule::named(DRAWS).at("share"),
         pub work: Option<Work> = FieldRule::UNCOMPARED,
         pub canary: CanaryPolicy = FieldRule::EACH,
-        pub budget: Budget = FieldRule::BASE.uncounted(),
+        pub budget: Budget = FieldRule::EACH,
         pub drift: DriftPolicy = FieldRule::EACH,
         /// Whether its canaries may cost less than it asks for, since the base does not have it.
         pub is_capped: bool = FieldRule::HEAD.uncounted(),
     }
 }
 
-/// What alternatives are compared by; the least is the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Ranking {
-    Cost,
-    Time,
-    /// Twice as fast is worth up to four times the price of a machine.
-    TimeSquaredPrice,
-}
-
 words! {
-    Ranking: "cost" Cost, "time" Time, "time_squared_price" TimeSquaredPrice;
+    /// What alternatives are compared by; the least is the best.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Ranking {
+        "cost" Cost,
+        "time" Time,
+        /// Twice as fast is worth up to four times the price of a machine.
+        "time_squared_price" TimeSquaredPrice,
+    }
 }
 
 mapping! {

@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 
 use super::reader::{At, Reader, did_you_mean, quoted, write_one_of};
 use super::yaml::{Node, Value};
-use super::{Level, OnInconclusive};
 use crate::grammar::choice;
 use crate::metric::{Amount, Unit, WrittenForm};
 use crate::units::{Fraction, Percent, Seconds, UnitError, Usd, UsdPerHour};
@@ -353,11 +352,18 @@ macro_rules! word_kinds {
     )+};
 }
 
-/// Words, each with what it means.
+/// Defines kinds that are one of a few words: each value behind its word, or without one where nothing is written for it.
 macro_rules! words {
-    ($($kind:ty: $($word:literal $meaning:ident),+;)+) => {
-        $(impl $crate::spec::Words for $kind {
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$meaning)),+];
+    ($($(#[$meta:meta])* $vis:vis enum $kind:ident {
+        $($(#[$of_value:meta])* $($word:literal)? $value:ident,)+
+    })+) => {
+        $($(#[$meta])*
+        $vis enum $kind {
+            $($(#[$of_value])* $value,)+
+        }
+
+        impl $crate::spec::Words for $kind {
+            const WORDS: &'static [(&'static str, Self)] = &[$($(($word, Self::$value),)?)+];
         })+
 
         $crate::spec::kind::word_kinds!($($kind),+);
@@ -365,8 +371,3 @@ macro_rules! words {
 }
 
 pub(super) use {word_kinds, words};
-
-words! {
-    OnInconclusive: "fail" Fail, "pass" Pass;
-    Level: "fail" Fail, "warn" Warn;
-}

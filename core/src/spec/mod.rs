@@ -63,6 +63,7 @@ pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
 use field::{FieldRule, fields};
+use kind::words;
 
 use std::collections::BTreeMap;
 
@@ -72,21 +73,23 @@ use serde::{Deserialize, Serialize};
 use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 
-/// Whether an unknown outcome fails the check.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OnInconclusive {
-    #[default]
-    Fail,
-    Pass,
-}
+words! {
+    /// Whether an unknown outcome fails the check.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum OnInconclusive {
+        #[default]
+        "fail" Fail,
+        "pass" Pass,
+    }
 
-/// Whether a breach of a budget line fails the check or is only shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    Fail,
-    Warn,
+    /// Whether a breach of a budget line fails the check or is only shown.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Level {
+        "fail" Fail,
+        "warn" Warn,
+    }
 }
 
 fields! {
@@ -111,7 +114,7 @@ fields! {
         pub jobs: Vec<Job> = FieldRule::HEAD.uncounted(),
         pub overrides: Vec<Override> = FieldRule::BASE.uncounted(),
         /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
-        pub warnings: Vec<SpecWarning> = FieldRule::HEAD.uncounted(),
+        pub warnings: Vec<SpecProblem> = FieldRule::HEAD.uncounted(),
         /// The first 16 hex digits of the SHA-256 of the file's bytes.
         pub hash: String = FieldRule::HEAD.uncounted(),
         /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
@@ -135,13 +138,6 @@ impl Spec {
     pub fn place(&self, field: &str) -> Option<FilePosition> {
         self.places.get(field).copied()
     }
-}
-
-/// A doubt about a valid spec.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpecWarning {
-    pub field: String,
-    pub message: String,
 }
 
 /// A commented spec for the local backend to start from; it passes [`read()`].

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::errors::{NumberedLines, SpecErrors};
+use super::errors::{NumberedLines, SpecErrors, in_order};
 use super::instances::InstancePatterns;
 use super::job::JobKeys;
 use super::keys::{List, Map, mapping};
@@ -53,7 +53,7 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
             let places = places.map(|(path, offset)| (path, lines.place(offset)));
             spec.places = places.collect();
             spec.hash = hash(source.bytes);
-            spec.warnings = reader.into_warnings();
+            spec.warnings = in_order(reader.warnings);
             Ok(spec)
         }
         _ => Err(fail(reader.problems, reader.further)),

@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use globset::GlobMatcher;
 
+use super::BackendKind;
 use super::errors::SpecProblem;
 use super::run_place::RunPlace;
 use super::yaml::{Node, Value, YamlKey};
-use super::{BackendKind, SpecWarning};
 use crate::grammar::choice;
 use crate::instance::InstanceConfiguration;
 
@@ -84,7 +84,7 @@ pub(super) struct Reader<'a> {
     pub(super) problems: Vec<SpecProblem>,
     /// Problems beyond [`Reader::KEPT`], only counted.
     pub(super) further: usize,
-    pub(super) warnings: Vec<(usize, SpecWarning)>,
+    pub(super) warnings: Vec<SpecProblem>,
     /// What to underline for the key and for the value of each field that is written, by the id of its place.
     pub(super) spans: BTreeMap<String, [Range<usize>; 2]>,
     pub(super) known_types: &'a [&'a str],
@@ -325,11 +325,12 @@ impl Reader<'_> {
 
     /// Adds a warning about a valid value.
     pub(super) fn warn(&mut self, at: &At, message: impl Into<String>) {
-        let warning = SpecWarning {
+        self.warnings.push(SpecProblem {
             field: at.path.clone(),
             message: message.into(),
-        };
-        self.warnings.push((self.span(at).start, warning));
+            span: Some(self.span(at)),
+            ..SpecProblem::default()
+        });
     }
 
     /// Says of a key that is written that it does nothing under the chosen backend.
@@ -337,12 +338,6 @@ impl Reader<'_> {
         if let Some(backend) = self.backend.filter(|_| self.is_written(at)) {
             self.warn(at, format!("has no effect on the {backend} backend"));
         }
-    }
-
-    /// Warnings in the order of the file.
-    pub(super) fn into_warnings(mut self) -> Vec<SpecWarning> {
-        self.warnings.sort_by_key(|(start, _)| *start);
-        self.warnings.into_iter().map(|(_, value)| value).collect()
     }
 }
 

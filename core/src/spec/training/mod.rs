@@ -29,19 +29,17 @@ use super::run_place::RunPlace;
 use super::{Traits, Words as _};
 use crate::units::Seconds;
 
-/// Where canaries run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[derive(derive_more::Display)]
-#[display("{}", self.word())]
-pub enum BackendKind {
-    Sagemaker,
-    Local,
-    Replay,
-}
-
 words! {
-    BackendKind: "sagemaker" Sagemaker, "local" Local, "replay" Replay;
+    /// Where canaries run.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[derive(derive_more::Display)]
+    #[display("{}", self.word())]
+    pub enum BackendKind {
+        "sagemaker" Sagemaker,
+        "local" Local,
+        "replay" Replay,
+    }
 }
 
 impl BackendKind {
