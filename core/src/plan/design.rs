@@ -26,10 +26,8 @@ pub(super) fn runs(
     };
     match job.canary.design.replicates {
         Some(replicates) => {
-            let levels = levels_beside_data(job);
-            let runs = sizes.all.len() * levels.len() * replicates as usize;
-            sizes.check_enough(runs, runs >= FEWEST_RUNS)?;
-            let runs = fixed(job, dataset, &sizes.all, &levels, replicates);
+            let runs = fixed(job, dataset, &sizes.all, replicates);
+            sizes.check_enough(runs.len(), runs.len() >= FEWEST_RUNS)?;
             Ok(PlannedRuns::Fixed(runs))
         }
         None => {
@@ -37,7 +35,7 @@ pub(super) fn runs(
             // A size may be run again, so too few of them are no lack of runs.
             sizes.check_enough(sizes.all.len(), true)?;
             let of_size = |size: &DrawSize| {
-                let run = draw(job, dataset, *size, None, 0);
+                let run = draw(job, dataset, *size, 0);
                 LadderSize {
                     fraction: run.fraction,
                     objects: run.objects,
@@ -152,17 +150,12 @@ pub fn level_of_size(job: &Job, fraction: Fraction) -> Option<WorkLevel> {
 
 /// Every run of the fixed design: each size at each level, then all of them again for each further replicate. So whatever ends
 /// the canaries early leaves as many sizes as could be had.
-fn fixed(
-    job: &Job,
-    dataset: &Dataset,
-    sizes: &[DrawSize],
-    levels: &[Option<WorkLevel>],
-    replicates: u32,
-) -> Vec<CanaryRun> {
+fn fixed(job: &Job, dataset: &Dataset, sizes: &[DrawSize], replicates: u32) -> Vec<CanaryRun> {
+    let levels = &levels_beside_data(job);
     let of_replicate = |replicate: u32| {
         sizes.iter().flat_map(move |size| {
             // The level has no part in the drawing: the same replicate of a size has the same objects at each.
-            let run = draw(job, dataset, *size, None, replicate);
+            let run = draw(job, dataset, *size, replicate);
             levels.iter().map(move |level| CanaryRun {
                 work: level.clone().or_else(|| run.work.clone()),
                 ..run.clone()
@@ -188,10 +181,12 @@ pub fn canary(
         fraction: size.fraction,
         objects: usize::try_from(size.objects).unwrap_or(usize::MAX),
     };
+    let drawn = draw(job, dataset, size, replicate);
     CanaryRun {
         instance: instance.clone(),
         max_runtime: Some(max_runtime),
-        ..draw(job, dataset, size, level(job, earlier.len()), replicate)
+        work: level(job, earlier.len()).or_else(|| drawn.work.clone()),
+        ..drawn
     }
 }
 
@@ -339,14 +334,8 @@ fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
     }
 }
 
-/// One run.
-fn draw(
-    job: &Job,
-    dataset: &Dataset,
-    size: DrawSize,
-    work: Option<WorkLevel>,
-    replicate: u32,
-) -> CanaryRun {
+/// One run, at the full work unless its size is one of work.
+fn draw(job: &Job, dataset: &Dataset, size: DrawSize, replicate: u32) -> CanaryRun {
     let total = total_of(job, dataset);
     let channels = match job.differs_in_work_alone() {
         true => dataset.channels.clone(),
@@ -361,7 +350,7 @@ fn draw(
             None => size.fraction,
         },
         share: (job.share.as_ref()).map(|share| HandedShare::of_canary(share, size.objects as u64)),
-        work: level_of_size(job, size.fraction).or(work),
+        work: level_of_size(job, size.fraction),
         replicate,
         bytes: channels
             .iter()

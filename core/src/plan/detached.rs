@@ -43,12 +43,10 @@ pub fn detached_runs(
 ) -> DetachedRuns {
     let sizes = match plan.runs() {
         PlannedRuns::Fixed(_) => Vec::new(),
-        PlannedRuns::Ladder(sizes) => chosen(
-            job,
-            sizes,
-            share_of_the_sizes(job, plan),
-            longest(job, plan, offer_of),
-        ),
+        PlannedRuns::Ladder(sizes) => {
+            let longest = longest(job, plan, offer_of);
+            chosen(job, sizes, share_of_the_sizes(job, plan), longest)
+        }
     };
     let mut left_out = Vec::new();
     let mut on = |one: &PlannedConfiguration, planned: &PlannedRuns| {

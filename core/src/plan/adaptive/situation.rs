@@ -23,18 +23,24 @@ fn sizes(measurements: &[Measurement]) -> usize {
     fractions.len()
 }
 
+fn longest<'a>(runs: impl Iterator<Item = &'a Measurement>) -> f64 {
+    let times = runs.filter_map(Measurement::time);
+    times.fold(0.0, |longest, time| time.0.max(longest))
+}
+
 impl Situation<'_> {
     pub(super) fn completed(&self) -> impl Iterator<Item = &Measurement> {
         self.measurements.iter().filter(|run| run.is_completed())
     }
 
+    fn timed_out(&self) -> impl Iterator<Item = &Measurement> {
+        let runs = self.measurements.iter();
+        runs.filter(|run| run.outcome == Outcome::TimedOut)
+    }
+
     /// The longest run that was stopped at its limit, in seconds; 0 if there is none.
     pub(super) fn longest_timed_out(&self) -> f64 {
-        self.measurements
-            .iter()
-            .filter(|run| run.outcome == Outcome::TimedOut)
-            .filter_map(Measurement::time)
-            .fold(0.0, |longest, time| time.0.max(longest))
+        longest(self.timed_out())
     }
 
     /// Whether a run had all of the data, however it ended.
@@ -44,8 +50,7 @@ impl Situation<'_> {
 
     /// The longest completed run, in seconds; 0 before a run has completed.
     pub(super) fn longest_completed(&self) -> f64 {
-        let times = self.completed().filter_map(Measurement::time);
-        times.fold(0.0, |longest, time| time.0.max(longest))
+        longest(self.completed())
     }
 
     /// Whether its size was not measured yet at its level of work.
@@ -105,21 +110,15 @@ impl Situation<'_> {
 
     /// The rungs that can still be run and are smaller than any run that was stopped at its limit.
     pub(super) fn open_rungs(&self) -> impl DoubleEndedIterator<Item = &Rung> {
-        let bound = self
-            .measurements
-            .iter()
-            .filter(|run| run.outcome == Outcome::TimedOut)
-            .map(|run| run.fraction.0)
-            .fold(f64::INFINITY, f64::min);
-        self.ladder
-            .iter()
-            .filter(move |rung| rung.size.fraction.0 < bound && rung.supply != Some(0))
+        let sizes = self.timed_out().map(|run| run.fraction.0);
+        let bound = sizes.fold(f64::INFINITY, f64::min);
+        let rungs = self.ladder.iter();
+        rungs.filter(move |rung| rung.size.fraction.0 < bound && rung.supply != Some(0))
     }
 
     pub(super) fn largest_fraction(&self) -> f64 {
-        self.completed()
-            .map(|run| run.fraction.0)
-            .fold(0.0, f64::max)
+        let sizes = self.completed().map(|run| run.fraction.0);
+        sizes.fold(0.0, f64::max)
     }
 
     /// Whether a repeat helps: it adds a run, but no size.
