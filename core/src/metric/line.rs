@@ -9,21 +9,9 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 use super::{MemoryOf, Metric, MetricName, MetricNameError, Unit};
 
 /// What one budget line is about: one of [`LineKind::ALL`], or what the script prints.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    SerializeDisplay,
-    DeserializeFromStr,
-    derive_more::Display,
-    derive_more::From,
-)]
+#[derive(SerializeDisplay, DeserializeFromStr, derive_more::Display)]
 #[display("{}", self.key())]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::From)]
 pub enum LineKind {
     /// How much of it the full run takes.
     #[from]

@@ -14,19 +14,9 @@ const LONGEST: usize = 64;
 
 /// A name under `training.metrics` that a budget line may have: 1 to 64 ASCII letters, digits and `_`, `-`, `:`, `/`, a letter or
 /// digit first. Kept in place, so that a kind of line stays a small value.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    SerializeDisplay,
-    DeserializeFromStr,
-    derive_more::Display,
-)]
+#[derive(SerializeDisplay, DeserializeFromStr, derive_more::Display)]
 #[display("{}", self.as_str())]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricName {
     /// Zeros after the last.
     bytes: [u8; LONGEST],

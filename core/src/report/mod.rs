@@ -146,16 +146,15 @@ pub struct Failure {
 
 /// The origin of the budgets.
 #[skip_serializing_none]
+#[serde_with::apply(Vec<String> => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     /// The place of the spec, e.g. `work tree`, or the base branch.
     pub source: String,
     pub sha: Option<String>,
     /// How the change's own policy differs, of what concerns every job; a sentence or two each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Jobs that the change removes from the spec, so that nothing of them is checked; without renamed ones.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed_jobs: Vec<String>,
 }
 
@@ -186,6 +185,7 @@ pub struct JobPolicy {
 
 /// The result of one job.
 #[skip_serializing_none]
+#[serde_with::apply(Vec<String> => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JobReport {
     pub name: String,
@@ -194,7 +194,6 @@ pub struct JobReport {
     #[serde(flatten)]
     pub reason: Reason,
     /// The changed paths that concern this job.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affected_by: Vec<String>,
     /// The configuration of the full run, as written.
     pub instance: InstanceConfiguration,
@@ -207,12 +206,9 @@ pub struct JobReport {
     pub forecasts: Vec<InstanceForecast>,
     /// Every canary run, in the order of the plan.
     pub measurements: Vec<Measurement>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
     /// What makes it doubtful that the canaries were like the full run, e.g. that time does not grow with the data.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: JobPolicy,

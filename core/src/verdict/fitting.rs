@@ -43,9 +43,9 @@ pub fn smallest_fit(
     candidates: impl IntoIterator<Item = Candidate>,
 ) -> Option<(Candidate, Bytes, f64)> {
     let (first, others) = needs.split_first()?;
-    let usd_per_hour = |candidate: &Candidate| match &candidate.price {
-        Some(price) => price.usd_per_hour.0,
-        None => f64::INFINITY,
+    let usd_per_hour = |candidate: &Candidate| {
+        let price = candidate.price.as_ref();
+        price.map_or(f64::INFINITY, |price| price.usd_per_hour.0)
     };
     let is_enough = |chance: f64| chance <= 1.0 - certainty.0 + CHANCE_ROUNDING;
     let has_gpus = |has: u32| if gpus == 0 { has == 0 } else { has >= gpus };

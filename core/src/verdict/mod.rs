@@ -39,21 +39,9 @@ const MORE_LIKELY_THAN_NOT: f64 = 0.5;
 const CHANCE_ROUNDING: f64 = 1e-9;
 
 /// The outcome of a job or a run, worst first: `Exceeded < Failed < ... < NotJudged`, so the worst is the minimum.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Verdict {
     /// A full run over budget is more likely than not.
     Exceeded,

@@ -24,23 +24,32 @@ pub struct Contender<'a> {
     pub measured: &'a Measured,
 }
 
+impl Contender<'_> {
+    /// What its full run takes of a metric, where that is known.
+    fn takes(&self, metric: Metric) -> Option<&Predictive> {
+        self.measured.forecast[metric].as_ref().ok()
+    }
+
+    fn name(&self) -> String {
+        self.measured.instance().to_string()
+    }
+}
+
 /// What would fit, of the configurations that were measured; each is named as written.
 #[skip_serializing_none]
+#[serde_with::apply(Vec<String> => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Recommendation {
     /// The cheapest within budget; absent where none is, or no cost is known.
     pub cheapest: Option<String>,
     /// Others within budget that may be as cheap: the chance that they cost more does not reach `certainty`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cheapest_ties: Vec<String>,
     /// The fastest within budget; absent where none is, or no time is known.
     pub fastest: Option<String>,
     /// Others within budget that may be as fast.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fastest_ties: Vec<String>,
     /// The Pareto set, the cheapest first: those within budget that no other is at least as good as in both time and cost. Absent
     /// where it holds no more than the cheapest and the fastest.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pareto: Vec<String>,
     /// The one that misses the budget by least, if none is within it; absent if no other limit would do.
     pub closest: Option<ClosestFit>,
@@ -121,8 +130,8 @@ fn is_missed(line: &JudgedLine) -> bool {
 /// By the medians, the cheapest first; of equal ones the first. Empty where two say all.
 fn pareto(contenders: &[&Contender<'_>]) -> Vec<String> {
     let known = contenders.iter().filter_map(|one| {
-        let median = |metric| Some(one.measured.forecast[metric].as_ref().ok()?.median());
-        Some((median(Metric::Cost)?, median(Metric::Time)?, one))
+        let [cost, time] = [Metric::Cost, Metric::Time].map(|metric| one.takes(metric));
+        Some((cost?.median(), time?.median(), one))
     });
     let mut known = Vec::from_iter(known);
     known.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
@@ -134,8 +143,7 @@ fn pareto(contenders: &[&Contender<'_>]) -> Vec<String> {
         is_faster
     });
     let set = known.iter().filter(|_| known.len() > 2);
-    set.map(|(.., one)| one.measured.instance().to_string())
-        .collect()
+    set.map(|(.., one)| one.name()).collect()
 }
 
 /// The best by one quantity, and the others that may be as good; `None` where the quantity is known of none.
@@ -144,27 +152,21 @@ fn best(
     contenders: &[&Contender<'_>],
     certainty: Fraction,
 ) -> Option<(String, Vec<String>)> {
-    let mut known: Vec<(&Contender<'_>, &Predictive)> = contenders
-        .iter()
-        .filter_map(|one| Some((*one, one.measured.forecast[metric].as_ref().ok()?)))
-        .collect();
-    let by_median = |one: &Predictive, other: &Predictive| one.median().total_cmp(&other.median());
-    known.sort_by(|(_, one), (_, other)| by_median(one, other));
+    let known = contenders.iter();
+    let mut known = Vec::from_iter(known.filter_map(|one| Some((*one, one.takes(metric)?))));
+    known.sort_by(|(_, one), (_, other)| one.median().total_cmp(&other.median()));
     let least = *known.first()?;
-    let mut as_good = known;
-    as_good.retain(|other| {
+    known.retain(|other| {
         std::ptr::eq(least.0, other.0)
             || chance_of_less(metric, least, *other) < certainty.0 - CHANCE_ROUNDING
     });
     // Of those within noise the cheaper first.
     let cost = |one: &Contender<'_>| {
-        let cost = one.measured.forecast[Metric::Cost].as_ref();
-        cost.map_or(f64::INFINITY, Predictive::median)
+        one.takes(Metric::Cost)
+            .map_or(f64::INFINITY, Predictive::median)
     };
-    as_good.sort_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
-    let mut names = as_good
-        .iter()
-        .map(|(one, _)| one.measured.instance().to_string());
+    known.sort_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
+    let mut names = known.iter().map(|(one, _)| one.name());
     Some((names.next()?, names.collect()))
 }
 
@@ -175,9 +177,7 @@ fn chance_of_less(
     (other, other_amount): (&Contender<'_>, &Predictive),
 ) -> f64 {
     let of_ratio = || {
-        let [time, other_time] =
-            [one, other].map(|one| one.measured.forecast[Metric::Time].as_ref().ok());
-        let (time, other_time) = (time?, other_time?);
+        let (time, other_time) = (one.takes(Metric::Time)?, other.takes(Metric::Time)?);
         let [ours, theirs] = [one, other].map(|one| &one.measured.measurements);
         let growth = ratio::compare(ours, theirs).ok()?.growth(time);
         let [price, other_price] = match metric {
@@ -221,7 +221,7 @@ fn closest(contenders: &[Contender<'_>]) -> Option<ClosestFit> {
     let fits = contenders.iter().filter_map(|contender| {
         let needed = limits_needed(contender)?.into_iter();
         let (factors, if_limits): (Vec<f64>, Vec<LimitNeeded>) = needed.unzip();
-        let instance = contender.measured.instance().to_string();
+        let instance = contender.name();
         let fit = ClosestFit {
             instance,
             if_limits,
