@@ -61,7 +61,8 @@ impl Tally {
         self.span = Some([first, at]);
         for run in record.measurements() {
             if let Some(spent) = self.spent_on(record, run) {
-                *self.spent.entry(month_of(at)).or_default() += spent;
+                let month = self.spent.entry(month_of(at)).or_default();
+                *month = *month + spent;
             }
         }
         let job = self.jobs.entry(entry.job.clone()).or_default();

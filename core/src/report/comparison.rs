@@ -16,7 +16,7 @@ use crate::instance::{Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::spec::Ranking;
 use crate::units::Bytes;
-use crate::verdict::{BudgetRow, LineVerdict, Verdict};
+use crate::verdict::{LineVerdict, Verdict};
 
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,10 @@ impl Column {
         let metric = match self {
             Self::Metric(metric) => metric,
             Self::VersusBase => return versus_base(forecast),
-            Self::Efficiency => return efficiency(forecast),
+            Self::Efficiency => {
+                let (share, unit) = (scaled(forecast.efficiency?, 100.0), Quantity::Percent);
+                return Some((unit.figure(share.point), unit.interval(&share)));
+            }
             Self::Level(name) => {
                 let (level, unit) = (forecast.metrics.get(&name)?, Quantity::Number);
                 return Some((unit.figure(level.point), unit.interval(level)));
@@ -281,13 +284,9 @@ impl<'a> ComparisonRow<'a> {
         words::shown_verdict(self.forecast.verdict, Some(self.forecast))
     }
 
-    /// The line that the verdict rests on, as the verdict chose it.
-    fn line(&self) -> Option<&'a BudgetRow> {
-        decisive_line(self.forecast)
-    }
-
+    /// The column of the line that the verdict rests on, as the verdict chose it.
     fn decisive(&self) -> Option<Column> {
-        Some(Column::of_line(self.line()?.line))
+        Some(Column::of_line(decisive_line(self.forecast)?.line))
     }
 
     /// The column that the standing is about, where the row is over budget or at risk.
@@ -351,7 +350,7 @@ impl<'a> ComparisonRow<'a> {
                 None => (own("not measured"), why),
             };
         }
-        match (forecast.verdict, self.line()) {
+        match (forecast.verdict, decisive_line(forecast)) {
             (Verdict::Failed, _) => (own("failed"), None),
             _ if let Some(row) = shown_excuse(forecast) => {
                 // Of the judged configuration the headline has said it.
@@ -495,11 +494,6 @@ fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
         Some(format!("{} to {}", end(change.lower), end(change.upper)))
     };
     Some((point, interval))
-}
-
-fn efficiency(forecast: &InstanceForecast) -> Option<Figure> {
-    let (share, unit) = (scaled(forecast.efficiency?, 100.0), Quantity::Percent);
-    Some((unit.figure(share.point), unit.interval(&share)))
 }
 
 #[cfg(test)]

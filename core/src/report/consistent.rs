@@ -86,30 +86,26 @@ fn worse(said: Verdict, shown: Verdict) -> Verdict {
 /// The codes that a run with these jobs and failures can have; which, depends on a strictness that a report does not hold. The
 /// first stands for any other.
 fn possible_codes(part: &Report) -> Vec<u8> {
-    let has_drifted = part.jobs.iter().any(JobReport::has_drifted);
-    let has_failures = !part.failures.is_empty();
-    let mut codes = match part.verdict {
+    let drifts = part.jobs.iter().any(JobReport::has_drifted);
+    let is_at_risk = part.jobs.iter().any(|job| job.verdict == Verdict::AtRisk);
+    let fails = !part.failures.is_empty();
+    let possible = match part.verdict {
         Verdict::Exceeded => return vec![exit::EXCEEDED],
         Verdict::Failed => return vec![exit::FAILED],
-        Verdict::Unknown => vec![exit::UNKNOWN],
-        _ => Vec::new(),
+        verdict => [
+            (exit::UNKNOWN, verdict == Verdict::Unknown),
+            (exit::DRIFT, drifts),
+            (exit::AT_RISK, is_at_risk && !drifts),
+            // Of a job that could not be run, and of one whose cause may be gone tomorrow.
+            (exit::TOOL_FAILED, fails),
+            (exit::USAGE, fails),
+            (0, !fails && !drifts),
+            // A fork, where that is to fail.
+            (exit::UNKNOWN, fails || verdict == Verdict::NotJudged),
+        ],
     };
-    if has_drifted {
-        codes.push(exit::DRIFT);
-    } else if part.jobs.iter().any(|job| job.verdict == Verdict::AtRisk) {
-        codes.push(exit::AT_RISK);
-    }
-    if has_failures {
-        // Of a job that could not be run, and of one whose cause may be gone tomorrow.
-        codes.extend([exit::TOOL_FAILED, exit::USAGE, exit::UNKNOWN]);
-    } else if !has_drifted {
-        codes.push(0);
-    }
-    // A fork, where that is to fail.
-    if part.verdict == Verdict::NotJudged {
-        codes.push(exit::UNKNOWN);
-    }
-    codes
+    let possible = possible.into_iter().filter(|(_, is_possible)| *is_possible);
+    possible.map(|(code, _)| code).collect()
 }
 
 #[cfg(test)]

@@ -27,42 +27,30 @@ pub(super) fn opening(subject: Option<&str>) -> Prose {
 
 /// Commit, spec, policy, version, run.
 pub(super) fn footer(report: &Report) -> Prose {
-    let Report {
-        commit,
-        spec_hash,
-        policy,
-        tool_version,
-        run_url,
-        ..
-    } = report;
-    let spec = spec_hash.as_ref().map(|hash| {
+    let spec = report.spec_hash.as_ref().map(|hash| {
         let short: String = hash.chars().take(HASH_DIGITS).collect();
         Prose::fill("spec {}", [Prose::short(short)])
     });
-    line(commit, spec, policy, tool_version, run_url)
+    let version = Prose::short(report.tool_version.as_str());
+    let parts = [
+        report.commit.as_deref().map(Prose::commit),
+        spec,
+        report.policy.as_ref().map(policy),
+        Some(Prose::fill("canary-gate {}", [version])),
+        report.run_url.as_deref().and_then(Prose::run),
+    ];
+    Prose::joined(parts.into_iter().flatten(), " · ")
 }
 
 /// The same of a run that has no report yet.
 pub(super) fn of_run(stamp: &ReportStamp) -> Prose {
-    let version = env!("CARGO_PKG_VERSION");
-    line(&stamp.commit, None, &stamp.policy, version, &stamp.run_url)
-}
-
-fn line(
-    commit: &Option<String>,
-    spec: Option<Prose>,
-    policy: &Option<Policy>,
-    version: &str,
-    run_url: &Option<String>,
-) -> Prose {
-    let parts = [
-        commit.as_deref().map(Prose::commit),
-        spec,
-        policy.as_ref().map(self::policy),
-        Some(Prose::fill("canary-gate {}", [Prose::short(version)])),
-        run_url.as_deref().and_then(Prose::run),
-    ];
-    Prose::joined(parts.into_iter().flatten(), " · ")
+    footer(&Report {
+        commit: stamp.commit.clone(),
+        policy: stamp.policy.clone(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_url: stamp.run_url.clone(),
+        ..Report::default()
+    })
 }
 
 /// `policy from main a1b2c3d`

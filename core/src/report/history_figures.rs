@@ -1,8 +1,8 @@
 //! What the page of a history shows: figures of each job over time, and what its checks cost. Made of records by the history.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
+use derive_more::{Add, Sum};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -128,7 +128,7 @@ pub fn month_of(at: Timestamp) -> Date {
 }
 
 /// What canaries took, and what others did not take since they were reused.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Add, Sum)]
 pub struct Spent {
     pub canaries: usize,
     pub time: Seconds,
@@ -140,20 +140,6 @@ pub struct Spent {
     pub saved_time: Seconds,
     /// At the price of the day on which they were reused, of those that have one.
     pub saved_usd: Usd,
-}
-
-impl AddAssign for Spent {
-    fn add_assign(&mut self, other: Self) {
-        *self = Self {
-            canaries: self.canaries + other.canaries,
-            time: self.time + other.time,
-            usd: self.usd + other.usd,
-            unpriced: self.unpriced + other.unpriced,
-            reused: self.reused + other.reused,
-            saved_time: self.saved_time + other.saved_time,
-            saved_usd: self.saved_usd + other.saved_usd,
-        };
-    }
 }
 
 impl JobFigures {

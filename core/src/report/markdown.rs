@@ -41,7 +41,7 @@ pub(super) fn lay_out(document: &Document) -> String {
     template::OUR_TEMPLATE.page(&values(document))
 }
 
-/// What a template is given of a document. An absent value is null, so every name is there.
+/// What a template is given of a document. An absent value is null.
 fn values(document: &Document) -> Value {
     let marked = |mark: Mark, text| json!({"mark": mark.emoji, "text": inline(text)});
     let headlines = document.headlines.iter();
@@ -77,11 +77,6 @@ fn values(document: &Document) -> Value {
         "left_out": document.left_out.as_ref().map(line),
         "folds": folds.collect::<Value>(),
         "footer": inline(&document.footer),
-        "verdict": null,
-        "exit_code": null,
-        "commit": null,
-        "run_url": null,
-        "jobs": [],
     })
 }
 
@@ -99,7 +94,7 @@ fn span(span: &TextSpan) -> String {
         TextSpan::Unbroken(text) => unbroken(text),
         TextSpan::Sentence(text) => text.with(escape::for_markdown_with_code),
         TextSpan::Code(text) => text.with(escape::as_code),
-        TextSpan::Commit(text) => text.as_markdown_commit(),
+        TextSpan::Commit(text) => text.with(|id, _| id.to_owned()),
         TextSpan::Link(words, to) => {
             format!("[{}]({})", words.with(escape::for_markdown), to.as_str())
         }

@@ -80,15 +80,12 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
 }
 
 fn refuse_duplicates(parts: &[Report]) -> Result<(), MergeError> {
-    let mut seen: HashMap<&str, usize> = HashMap::new();
-    for (number, part) in (1..).zip(parts) {
+    let mut seen = HashMap::new();
+    for (second, part) in (1..).zip(parts) {
         for job in &part.jobs {
-            if let Some(first) = seen.insert(&job.name, number) {
-                return Err(MergeError::DuplicateJob {
-                    job: job.name.clone(),
-                    first,
-                    second: number,
-                });
+            if let Some(first) = seen.insert(&job.name, second) {
+                let job = job.name.clone();
+                return Err(MergeError::DuplicateJob { job, first, second });
             }
         }
     }

@@ -46,14 +46,6 @@ impl Outside {
         escape(&self.text, self.limit)
     }
 
-    /// A commit's id as it is, for GitHub to link; what is not one is shown literally.
-    pub(super) fn as_markdown_commit(&self) -> String {
-        match self.text.chars().all(|c| c.is_ascii_hexdigit()) {
-            true => self.text.clone(),
-            false => self.with(escape::for_markdown),
-        }
-    }
-
     /// At most `limit` characters of a terminal's line.
     pub(super) fn for_terminal(&self, limit: usize) -> String {
         escape::for_terminal(&self.text, self.limit.min(limit))
@@ -122,7 +114,7 @@ pub(super) enum TextSpan {
     Sentence(Outside),
     /// A name, or a line of a log.
     Code(Outside),
-    /// The first digits of a commit's id.
+    /// The first digits of a commit's id, for GitHub to link: nothing else.
     Commit(Outside),
     Link(Outside, Address),
     /// A link within a page that has the address.
@@ -222,9 +214,16 @@ impl Prose {
         Self::in_parts(parts)
     }
 
+    /// What is no id of a commit is shown literally.
     pub(super) fn commit(id: &str) -> Self {
         let short: String = id.chars().take(COMMIT_DIGITS).collect();
-        Self(vec![TextSpan::Commit(Outside::new(short, SHORT_LIMIT))])
+        let is_id = short.chars().all(|c| c.is_ascii_hexdigit());
+        let span = if is_id {
+            TextSpan::Commit
+        } else {
+            TextSpan::Literal
+        };
+        Self(vec![span(Outside::new(short, SHORT_LIMIT))])
     }
 
     /// A link to a run, named by the last part of its address. `None` where that is not a plain https address.

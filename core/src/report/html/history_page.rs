@@ -124,7 +124,7 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
 
 /// What checks cost, what the table does not show, and what the page was made of.
 fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
-    let all = in_all(&figures.spent);
+    let all: Spent = figures.spent.values().copied().sum();
     let reused = words::only_where(all.reused > 0, || {
         format!(", {} saved by reuse", saved(&all))
     });
@@ -251,12 +251,6 @@ fn amount(runs: usize, has_price: bool, usd: Usd, time: Seconds) -> String {
     }
 }
 
-fn in_all(months: &BTreeMap<Date, Spent>) -> Spent {
-    let mut all = Spent::default();
-    months.values().for_each(|spent| all += *spent);
-    all
-}
-
 /// What the checks of all jobs cost.
 fn checks(figures: &HistoryFigures) -> Fold {
     let months = &figures.spent;
@@ -294,7 +288,8 @@ fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
     ];
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
-    let all = (months.len() > 1).then(|| ("all".to_owned(), in_all(months)));
+    let all = months.values().copied().sum();
+    let all = (months.len() > 1).then(|| ("all".to_owned(), all));
     let rows = newest.chain(all).map(|(title, spent)| {
         let unpriced = (spent.unpriced > 0).then(|| format!("{} without a price", spent.unpriced));
         let usd = match spent.canaries > spent.unpriced {

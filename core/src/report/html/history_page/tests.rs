@@ -70,7 +70,8 @@ fn page_of(jobs: Vec<JobFigures>) -> HistoryFigures {
     for job in &jobs {
         let months = job.checks.iter().map(|check| month_of(check.at));
         for month in BTreeSet::from_iter(months) {
-            *spent.entry(month).or_default() += of_month;
+            let sum = spent.entry(month).or_default();
+            *sum = *sum + of_month;
         }
     }
     HistoryFigures {
