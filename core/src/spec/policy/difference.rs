@@ -70,28 +70,25 @@ impl Differences {
         }
         let name = &field.name;
         let [from, to] = [from, to].map(|value| cut(&value, LONGEST_VALUE));
-        let named =
-            |means| format!("This pull request changes {name} from {from} to {to}. {means}");
+        let changes = format!("changes {name} from {from} to {to}");
         match field.rule.whose {
             Whose::Head => {}
-            Whose::Named(means) => self.say(named(means)),
-            Whose::Uncompared => self.uncompared.push(named(UNCOMPARED)),
-            Whose::Base => self.say(match (base, head) {
-                (None, _) => format!("This pull request sets {name} to {to} (counts when merged)."),
-                (_, None) => {
-                    format!("This pull request takes away {name}, {from} (counts when merged).")
-                }
-                (Some(base), Some(head)) => {
-                    let verb = match base.amount.partial_cmp(&head.amount) {
-                        Some(Ordering::Less) => "raises",
-                        Some(Ordering::Greater) => "lowers",
-                        _ => "changes",
-                    };
-                    format!(
-                        "This pull request {verb} {name} from {from} to {to} (counts when merged)."
-                    )
-                }
-            }),
+            Whose::Named(means) => self.say(format!("This pull request {changes}. {means}")),
+            Whose::Uncompared => {
+                (self.uncompared).push(format!("This pull request {changes}. {UNCOMPARED}"));
+            }
+            Whose::Base => {
+                let does = match (base, head) {
+                    (None, _) => format!("sets {name} to {to}"),
+                    (_, None) => format!("takes away {name}, {from}"),
+                    (Some(base), Some(head)) => match base.amount.partial_cmp(&head.amount) {
+                        Some(Ordering::Less) => format!("raises {name} from {from} to {to}"),
+                        Some(Ordering::Greater) => format!("lowers {name} from {from} to {to}"),
+                        _ => changes,
+                    },
+                };
+                self.say(format!("This pull request {does} (counts when merged)."));
+            }
         }
     }
 }

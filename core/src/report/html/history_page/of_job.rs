@@ -69,7 +69,7 @@ fn charts(job: &JobFigures) -> [OverTime; 2] {
 
 /// Where the figures come from.
 fn about(job: &JobFigures) -> String {
-    let mut said = match &job.source {
+    let source = match &job.source {
         SeriesSource::Branch(Some(branch)) => format!("Pushes and schedules of the branch {branch}."),
         SeriesSource::Branch(None) => "Pushes and schedules.".to_owned(),
         SeriesSource::OwnMachines if job.checks.is_empty() => {
@@ -80,29 +80,27 @@ fn about(job: &JobFigures) -> String {
             "Runs on own machines; no push or schedule has measured the job.".to_owned()
         }
     };
-    if let Some(newest) = job.newest() {
-        said.push_str(&format!(" {}.", newest.instance));
-        let mut checks = job.checks.iter();
-        if let Some(other) = checks.rfind(|check| check.instance != newest.instance) {
-            let day = words::day(other.at);
-            said.push_str(&format!(" Until {day} it was {}.", other.instance));
-        }
-    }
-    if job.other_branches > 0 {
-        let others = count(job.other_branches, "check");
-        said.push_str(&format!(" {others} of other branches not drawn."));
-    }
-    if job.repositories.len() > 1 {
-        let named = job.repositories.iter().take(MOST_REPOSITORIES);
-        let named: Vec<&str> = named
-            .map(|url| url.trim_start_matches("https://"))
-            .collect();
-        said.push_str(&format!(
-            " Several repositories have a job of this name in the history, and stand here as one: {}.",
-            named.join(", ")
-        ));
-    }
-    said
+    let instance = job.newest().map(|newest| &newest.instance);
+    let mut checks = job.checks.iter();
+    let before = checks.rfind(|check| Some(&check.instance) != instance);
+    let others = count(job.other_branches, "check");
+    let named = job.repositories.iter().take(MOST_REPOSITORIES);
+    let named = named.map(|url| url.trim_start_matches("https://"));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let sentences = [
+        Some(source),
+        instance.map(|instance| format!("{instance}.")),
+        before.map(|it| format!("Until {} it was {}.", words::day(it.at), it.instance)),
+        (job.other_branches > 0).then(|| format!("{others} of other branches not drawn.")),
+        (job.repositories.len() > 1).then(|| {
+            format!("Several repositories have a job of this name in the history, and stand here as one: {named}.")
+        }),
+    ];
+    sentences
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The newest first.
