@@ -222,11 +222,8 @@ fn fewest_objects(channel: &ChannelData) -> usize {
 /// are very uneven; of a few, half leaves room for other sizes.
 fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
     const SEVERAL: usize = 8;
-    let is_by_row = channel
-        .rows
-        .as_ref()
-        .is_some_and(RowBlocks::are_about_a_row);
-    match is_by_row {
+    let rows = channel.rows.as_ref();
+    match rows.is_some_and(RowBlocks::are_about_a_row) {
         true => SEVERAL.min(total / 2).max(1),
         false => 1,
     }
@@ -251,16 +248,13 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
             let is_one_table = is_part(columns, earlier) || is_part(earlier, columns);
             if let Some(shared) = shared.filter(|_| !is_one_table) {
                 let words = |channel: &ChannelData| format!("of channel `{}`", channel.name);
+                let shared = shared.chars().take(LONGEST_NAME);
                 return Err(PlanError::Joined {
                     job: job.name.clone(),
                     one: words(other),
                     other: words(channel),
                     // What a file of a pull request says.
-                    shared: shared
-                        .chars()
-                        .take(LONGEST_NAME)
-                        .flat_map(char::escape_debug)
-                        .collect(),
+                    shared: shared.flat_map(char::escape_debug).collect(),
                 });
             }
         }
@@ -341,6 +335,7 @@ fn draw(job: &Job, dataset: &Dataset, size: DrawSize, replicate: u32) -> CanaryR
         true => dataset.channels.clone(),
         false => sampling::draw(dataset, size.objects, total, job.canary.seed, replicate),
     };
+    let sampled = channels.iter().filter(|channel| channel.sampled);
     CanaryRun {
         job: job.name.clone(),
         instance: job.instance.clone(),
@@ -352,11 +347,7 @@ fn draw(job: &Job, dataset: &Dataset, size: DrawSize, replicate: u32) -> CanaryR
         share: (job.share.as_ref()).map(|share| HandedShare::of_canary(share, size.objects as u64)),
         work: level_of_size(job, size.fraction),
         replicate,
-        bytes: channels
-            .iter()
-            .filter(|channel| channel.sampled)
-            .map(ChannelData::bytes)
-            .sum(),
+        bytes: sampled.map(ChannelData::bytes).sum(),
         channels,
         objects: size.objects as u64,
         objects_total: total as u64,

@@ -79,18 +79,15 @@ fn far_end(row: &BudgetRow, forecast: &InstanceForecast) -> f64 {
 /// Lets the overruns pass: the verdicts stay, and the exit code is that of all else. Of a job whose training crashes nothing is
 /// accepted.
 pub fn accept_overruns(report: &mut Report, acceptance: &Acceptance, strictness: Strictness) {
-    let verdicts: Vec<Verdict> = report
-        .jobs
-        .iter_mut()
-        .map(|job| match job.beside_its_overrun() {
-            Some(Verdict::Failed) => Verdict::Failed,
-            Some(beside) => {
-                job.policy.accepted = Some(acceptance.clone());
-                beside
-            }
-            None => job.verdict,
-        })
-        .collect();
+    let jobs = report.jobs.iter_mut();
+    let verdicts = jobs.map(|job| match job.beside_its_overrun() {
+        Some(Verdict::Failed) => Verdict::Failed,
+        Some(beside) => {
+            job.policy.accepted = Some(acceptance.clone());
+            beside
+        }
+        None => job.verdict,
+    });
     report.exit_code = exit::code_of_run(verdicts, [], strictness);
 }
 

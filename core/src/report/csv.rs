@@ -25,9 +25,8 @@ const METRICS: [(&str, Metric); 6] = [
 /// The first eight columns are the library's. Times are in seconds, `price` in US dollars per second.
 fn header() -> Vec<String> {
     let names = METRICS.map(|(name, _)| name);
-    let ends = names
-        .iter()
-        .flat_map(|name| [format!("{name}_lower"), format!("{name}_upper")]);
+    let of = |name| [format!("{name}_lower"), format!("{name}_upper")];
+    let ends = names.into_iter().flat_map(of);
     let [first @ .., cost] = names;
     let ours = ["price", cost, "job_name", "verdict", "interval_level"];
     let last = ["Efficiency", "Efficiency_lower", "Efficiency_upper"];

@@ -121,12 +121,9 @@ pub fn for_github_html(text: &str, limit: usize) -> String {
 
 /// The text within the quotes of a Mermaid chart: letters, digits, dots and hyphens; whatever else there is becomes a space.
 pub fn for_chart(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
-    let name: String = text
-        .chars()
-        .take(CHART_LIMIT)
-        .map(|c| if plain(c) { c } else { ' ' })
-        .collect();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    let shown = |c| if is_plain(c) { c } else { ' ' };
+    let name: String = text.chars().take(CHART_LIMIT).map(shown).collect();
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -172,9 +172,8 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
         (PlotColour::Purple, PlotShape::Points(vec![point])),
         (PlotColour::Blue, PlotShape::Points(points)),
     ];
-    let marks = marks
-        .into_iter()
-        .chain(across.map(|line| (PlotColour::Green, line)));
+    let across = across.map(|line| (PlotColour::Green, line));
+    let marks = marks.into_iter().chain(across);
     let (line, bar) = match between {
         [] => ("the law", "The bar at 100% is the interval of a full run."),
         _ => (

@@ -50,12 +50,9 @@ impl ReportFormat {
 
     /// `.md`, `.json`
     pub fn extensions() -> Vec<String> {
-        let extensions = ALL
-            .into_iter()
-            .filter_map(|Self(_, extension, _)| extension);
-        extensions
-            .map(|extension| format!(".{extension}"))
-            .collect()
+        let all = ALL.into_iter();
+        let extensions = all.filter_map(|Self(_, extension, _)| extension);
+        extensions.map(|one| format!(".{one}")).collect()
     }
 
     /// The report in this form; a form that is not for terminals takes no notice of the style.

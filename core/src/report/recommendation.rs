@@ -91,10 +91,8 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
 fn figures(job: &JobReport, instance: &str, metrics: &[Metric]) -> Vec<String> {
     let mut forecasts = job.forecasts.iter();
     let forecast = forecasts.find(|forecast| forecast.instance.to_string() == instance);
-    let figures = metrics
-        .iter()
-        .filter_map(|metric| Column::Metric(*metric).figure(forecast?));
-    figures.map(|(point, _)| point).collect()
+    let point = |metric: &Metric| Some(Column::Metric(*metric).figure(forecast?)?.0);
+    metrics.iter().filter_map(point).collect()
 }
 
 fn limit_needed(needed: &LimitNeeded) -> String {

@@ -6,7 +6,7 @@ use super::label::Label;
 use super::mark::Mark;
 use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Failure, Report, escape, help, markdown};
+use super::{Failure, JobReport, Report, escape, help, markdown};
 use crate::units::Usd;
 
 /// Of the line of a status, in characters.
@@ -143,10 +143,9 @@ pub fn status_line(report: &Report) -> String {
         let job = job.as_ref().map_or(String::new(), |job| format!(" {job}"));
         return escape::for_terminal(&format!("could not check{job}: {what}"), LONGEST_LINE);
     }
-    let worst: Vec<&str> = (report.jobs.iter())
-        .filter(|job| job.verdict == report.verdict)
-        .map(|job| job.name.as_str())
-        .collect();
+    let is_worst = |job: &&JobReport| job.verdict == report.verdict;
+    let worst = report.jobs.iter().filter(is_worst);
+    let worst: Vec<&str> = worst.map(|job| job.name.as_str()).collect();
     let mut jobs = report.jobs.iter();
     let accepted = jobs.find_map(|job| job.policy.accepted.as_ref());
     let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));

@@ -311,10 +311,8 @@ impl Reader<'_> {
     /// SageMaker wants groups on every channel or on none, and each must exist.
     fn check_groups(&mut self, at: &At, channels: &[Channel]) {
         let groups_at = |channel: &Channel| at.key(&channel.name).key("groups");
-        let with_groups: Vec<&Channel> = channels
-            .iter()
-            .filter(|channel| self.has(&groups_at(channel)) || !channel.groups.is_empty())
-            .collect();
+        let has_some = |it: &&Channel| self.has(&groups_at(it)) || !it.groups.is_empty();
+        let with_groups: Vec<&Channel> = channels.iter().filter(has_some).collect();
         let count = with_groups.len();
         if count > 0 && count < channels.len() {
             self.wrong(at, "`groups` must stand on every channel or on none");

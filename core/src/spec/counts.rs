@@ -95,10 +95,8 @@ impl Job {
             }
             LineKind::Named(_) => false,
         };
-        let mut written = self
-            .budget
-            .written()
-            .filter(|line| line.level == Level::Fail);
+        let written = self.budget.written();
+        let mut written = written.filter(|line| line.level == Level::Fail);
         match &self.canary.counts {
             _ if has_levels => CanaryCounts::AsTheFullRun,
             CanaryCounts::OneAndAll if written.any(|line| !is_elsewhere(line.kind)) => {

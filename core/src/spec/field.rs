@@ -316,10 +316,8 @@ impl HasFields for Design {
 impl HasFields for Vec<BudgetLine> {
     /// A line is one field. Those that always hold are not written.
     fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
-        for line in self
-            .iter()
-            .filter(|line| line.origin == LineOrigin::Written)
-        {
+        let is_written = |line: &&BudgetLine| line.origin == LineOrigin::Written;
+        for line in self.iter().filter(is_written) {
             let at_least = line.at_least.filter(|amount| amount.number > 0.0);
             let at_least = at_least.map(|amount| format!("at_least {}", amount.exact()));
             let level = (line.level == Level::Warn).then(|| "level warn".to_owned());

@@ -245,10 +245,8 @@ impl Reader<'_> {
     /// The names of the instance groups of each configuration that has some.
     pub(super) fn clusters(&self) -> Vec<Vec<String>> {
         let groups = self.instances.iter().map(InstanceConfiguration::groups);
-        groups
-            .filter(|groups| !groups.is_empty())
-            .map(|groups| groups.iter().map(|group| group.name.clone()).collect())
-            .collect()
+        let names = groups.map(|groups| groups.iter().map(|group| group.name.clone()).collect());
+        names.filter(|names: &Vec<_>| !names.is_empty()).collect()
     }
 
     pub(super) fn not_an_instance<T>(&mut self, error: &InstanceError, at: &At) -> Option<T> {

@@ -88,9 +88,8 @@ pub(super) fn is_channel_name(text: &str) -> bool {
 /// Whether SageMaker or its toolkit gives a hyperparameter of this name a meaning: `sagemaker_program`, `_tuning_objective_metric`.
 pub(super) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["sagemaker_", "sm_", "_tuning_objective"]
-        .iter()
-        .any(|beginning| name.starts_with(beginning))
+    let mut beginnings = ["sagemaker_", "sm_", "_tuning_objective"].iter();
+    beginnings.any(|beginning| name.starts_with(beginning))
 }
 
 /// Whether the system, SageMaker, AWS or the gate gives a variable of this name a meaning: `PATH`, `LD_PRELOAD`, `SM_CHANNELS`.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::Job;
-use super::field::fields_of;
+use super::field::{Field, fields_of};
 use super::reader::cut;
 
 /// The most characters of a value; a longer one is cut.
@@ -35,9 +35,8 @@ pub struct ChangedSetting {
 
 impl TrainingSettings {
     pub fn of(job: &Job) -> Self {
-        let settings = fields_of(job)
-            .into_iter()
-            .filter(|field| field.rule.is_setting && field.value.is_some());
+        let is_setting = |field: &Field| field.rule.is_setting && field.value.is_some();
+        let settings = fields_of(job).into_iter().filter(is_setting);
         let written = settings.filter(|field| !field.words.is_empty());
         let kept = written.map(|field| (field.path, cut(&field.words, VALUE_LIMIT)));
         Self(kept.collect())
@@ -46,15 +45,12 @@ impl TrainingSettings {
     /// What differs, in the order of the fields.
     pub fn changes_to(&self, now: &Self) -> Vec<ChangedSetting> {
         let fields: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
-        fields
-            .into_iter()
-            .filter(|field| self.0.get(*field) != now.0.get(*field))
-            .map(|field| ChangedSetting {
-                field: field.clone(),
-                before: self.0.get(field).cloned(),
-                now: now.0.get(field).cloned(),
-            })
-            .collect()
+        let both = fields.into_iter().map(|field| ChangedSetting {
+            field: field.clone(),
+            before: self.0.get(field).cloned(),
+            now: now.0.get(field).cloned(),
+        });
+        both.filter(|it| it.before != it.now).collect()
     }
 }
 

@@ -239,32 +239,29 @@ fn limits_needed(contender: &Contender<'_>) -> Option<Vec<(f64, LimitNeeded)>> {
     if matches!(contender.verdict, Verdict::Failed | Verdict::Unknown) {
         return None;
     }
-    let needed = contender
-        .lines
-        .iter()
-        .filter(|line| is_missed(line))
-        .map(|judged| {
-            let row = &judged.row;
-            let estimate = judged.estimate?;
-            let limit = match row.line {
-                // Only what is over for certain is over.
-                LineKind::Increase(_) => estimate.lower,
-                _ => estimate.end(row.bound),
-            };
-            let is_share_of_a_machine = row.line.memory_of().is_some();
-            let is_possible = limit.is_finite()
-                && limit > 0.0
-                && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)
-                // A canary that has settled a line says more than its distribution.
-                && judged.reason.is_none()
-                && row.limit > 0.0;
-            let factor = row.bound.pick(limit / row.limit, row.limit / limit);
-            is_possible.then(|| {
-                let (line, bound) = (row.line, row.bound);
-                (factor, LimitNeeded { line, bound, limit })
-            })
+    let missed = contender.lines.iter().filter(|line| is_missed(line));
+    let needed = missed.map(|judged| {
+        let row = &judged.row;
+        let estimate = judged.estimate?;
+        let limit = match row.line {
+            // Only what is over for certain is over.
+            LineKind::Increase(_) => estimate.lower,
+            _ => estimate.end(row.bound),
+        };
+        let is_share_of_a_machine = row.line.memory_of().is_some();
+        let is_possible = limit.is_finite()
+            && limit > 0.0
+            && !(is_share_of_a_machine && limit > BudgetLine::ALL_MEMORY.0)
+            // A canary that has settled a line says more than its distribution.
+            && judged.reason.is_none()
+            && row.limit > 0.0;
+        let factor = row.bound.pick(limit / row.limit, row.limit / limit);
+        is_possible.then(|| {
+            let (line, bound) = (row.line, row.bound);
+            (factor, LimitNeeded { line, bound, limit })
         })
-        .collect::<Option<Vec<_>>>()?;
+    });
+    let needed = needed.collect::<Option<Vec<_>>>()?;
     (!needed.is_empty()).then_some(needed)
 }
 

@@ -129,10 +129,8 @@ impl DraftRound<'_> {
     /// data: with it all canaries together hold no more of the data than they may take of the full run. Nothing once a forecast
     /// has its fewest runs.
     fn farthest_unseen(&self, after: &Situation) -> Option<NextRung> {
-        let parts = self
-            .ended
-            .iter()
-            .map(|run| run.data_share() * run.work_share());
+        let ended = self.ended.iter();
+        let parts = ended.map(|run| run.data_share() * run.work_share());
         let share = after.share.as_fraction().0;
         let left = share - parts.sum::<f64>();
         // Only a second run shows how far a whole budget reaches.

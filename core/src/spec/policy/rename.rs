@@ -100,11 +100,8 @@ fn source(job: &Job) -> String {
 
 /// What it includes.
 fn paths(job: &Job) -> Vec<String> {
-    let included = job.paths.iter().map(String::as_str);
-    let included: Vec<String> = included
-        .filter(|path| !path.starts_with('!'))
-        .map(plain)
-        .collect();
+    let included = job.paths.iter().filter(|path| !path.starts_with('!'));
+    let included: Vec<String> = included.map(|path| plain(path)).collect();
     match included.is_empty() {
         true => vec!["**".to_owned()],
         false => included,

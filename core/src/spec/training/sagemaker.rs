@@ -201,9 +201,8 @@ impl Reader<'_> {
     fn check_volume(&mut self, at: &At, volume: Bytes) {
         let asked = f64::from(u32::try_from(volume.0 / Bytes::GIB).unwrap_or(u32::MAX));
         let instances = Rc::clone(&self.instances);
-        let kinds = instances
-            .iter()
-            .flat_map(|one| one.machines_by_type().into_keys());
+        let kinds = instances.iter().flat_map(|one| one.machines_by_type());
+        let kinds = kinds.map(|(kind, _)| kind);
         let mut disks = kinds.filter_map(|kind| Some((kind, tables::local_disks(kind)?)));
         if let Some((kind, gigabytes)) = disks.find(|(_, gigabytes)| asked > *gigabytes) {
             self.wrong(at, format!("{asked} GB; {kind} has disks of its own with {gigabytes} GB, and SageMaker refuses more"));
