@@ -100,10 +100,8 @@ fn longest(job: &Job, plan: &Plan, offer_of: OfferOf<'_>) -> Option<f64> {
     let allowed = allowed_by_the_budget(job, &offer_of(&job.instance))?.0 * all / base;
     let on_base = std::iter::repeat_n(&plan.own().base, FEWEST_RUNS);
     let on_counts = plan.own().counts.iter().map(|run| &run.instance);
-    let paid = seconds_for_each(
-        part_of_instance(job),
-        on_base.chain(on_counts).map(offer_of),
-    );
+    let offers = on_base.chain(on_counts).map(offer_of);
+    let paid = seconds_for_each(part_of_instance(job), offers);
     let paid = paid.map_or(f64::INFINITY, |time| time.0.max(0.0));
     Some(LIMIT_SHARE * paid.min(job.canary.max_runtime.0) / allowed)
 }

@@ -279,7 +279,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl<'a> ComparisonRow<'a> {
+impl ComparisonRow<'_> {
     fn shown_verdict(&self) -> Verdict {
         words::shown_verdict(self.forecast.verdict, Some(self.forecast))
     }

@@ -74,16 +74,12 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     folds.extend(drifts.take(JOBS_DRAWN));
     let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
     let canaries = canaries::canary_runs(report).map(Block::Table).into_iter();
-    let canaries = Fold::of(
-        FoldKind::Canaries,
-        canaries.chain(canaries::progress(&jobs)),
-    );
+    let canaries = canaries.chain(canaries::progress(&jobs));
+    let canaries = Fold::of(FoldKind::Canaries, canaries);
+    let compared = plots(report, &sorted, figures::compared);
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
-        Fold::of(
-            FoldKind::Compared,
-            plots(report, &sorted, figures::compared),
-        ),
+        Fold::of(FoldKind::Compared, compared),
         law_fold(report, &sorted, comparison),
         Fold::of(FoldKind::Change, changes(report, &sorted)),
         of_table(FoldKind::Budget, budget_lines::table(report)),
@@ -332,11 +328,8 @@ fn law_fold(report: &Report, sorted: &[&JobReport], comparison: &Comparison<'_>)
             lines.push(DocumentLine::new(Label::LAW, text).about(names));
         }
     }
-    let lines = Block::list(lines).into_iter();
-    Fold::of(
-        FoldKind::Law,
-        lines.chain(plots(report, sorted, figures::laws)),
-    )
+    let plots = plots(report, sorted, figures::laws);
+    Fold::of(FoldKind::Law, Block::list(lines).into_iter().chain(plots))
 }
 
 fn caution_fold(report: &Report, mut lines: Vec<DocumentLine>) -> Option<Fold> {

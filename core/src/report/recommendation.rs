@@ -81,10 +81,8 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
     };
     let limits: Vec<String> = closest.if_limits.iter().map(limit_needed).collect();
     let limits = Prose::literal(limits.join(" and its "));
-    Prose::fill(
-        "{} Closest: {}{} if its {}.",
-        [none, Prose::name(closest.instance.as_str()), at, limits],
-    )
+    let name = Prose::name(closest.instance.as_str());
+    Prose::fill("{} Closest: {}{} if its {}.", [none, name, at, limits])
 }
 
 /// Of the forecast of that name; nothing where a stored report has none.

@@ -72,10 +72,8 @@ pub(super) fn sentence(forecast: &InstanceForecast) -> Option<Prose> {
     let figures = figures.into_iter().filter_map(|(ratio, lead, words)| {
         Some(Prose::own(lead).then(times(ratio.as_ref()?, words)))
     });
-    let ratios = Prose::fill(
-        "{} takes {} as {}{}.",
-        [twin, time, groups, Prose::joined(figures, "")],
-    );
+    let figures = Prose::joined(figures, "");
+    let ratios = Prose::fill("{} takes {} as {}{}.", [twin, time, groups, figures]);
     let even = versus.break_even.as_ref().and_then(|even| {
         let price = Quantity::Money.with_interval(even.usd_per_hour.as_ref()?);
         let kind = Prose::name(even.instance_type.name());

@@ -376,11 +376,9 @@ impl Reader<'_> {
         let is_number = written.parse::<f64>().is_ok();
         let example = of.example(if is_number { written } else { number });
         let text = quoted(text);
-        self.refused(
-            at,
-            format!("{text} does not say whether it is a lower or an upper limit"),
-            format!("write `{{min: {example}}}` or `{{max: {example}}}`"),
-        )
+        let message = format!("{text} does not say whether it is a lower or an upper limit");
+        let help = format!("write `{{min: {example}}}` or `{{max: {example}}}`");
+        self.refused(at, message, help)
     }
 
     fn line(&mut self, at: &At, kind: LineKind, line: &WrittenLine) -> Option<BudgetLine> {

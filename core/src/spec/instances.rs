@@ -93,11 +93,10 @@ impl Kind for EqualMachines {
             return reader.machines(&text, at);
         };
         let text = quoted(&text);
-        reader.refused(
-            at,
-            format!("{text} is a range, and machines that run have one count"),
-            format!("write one, such as `{last}x {kind}`; a range is an item of `alternatives`"),
-        )
+        let message = format!("{text} is a range, and machines that run have one count");
+        let one = format!("write one, such as `{last}x {kind}`");
+        let help = format!("{one}; a range is an item of `alternatives`");
+        reader.refused(at, message, help)
     }
 
     fn schema(_: &mut Definitions) -> Json {

@@ -106,12 +106,11 @@ impl Reader<'_> {
                 "`work` and `share` set the same hyperparameter",
                 "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them";
         }
-        let alternatives = keys.alternatives.unwrap_or_default();
-        let (alternatives, ranged) = self.alternatives(
-            &at.key("alternatives"),
-            alternatives,
+        let (others, own) = (
+            keys.alternatives.unwrap_or_default(),
             keys.instance.as_ref(),
         );
+        let (alternatives, ranged) = self.alternatives(&at.key("alternatives"), others, own);
         let own = keys.instance.iter();
         let instances = own.flat_map(|own| [own].into_iter().chain(&alternatives));
         self.instances = instances.cloned().collect();

@@ -311,11 +311,9 @@ impl Reader<'_> {
             if let Some(problem) = problem(*number) {
                 self.wrong(&at, problem);
             } else if *number <= last {
-                self.refuse(
-                    &at,
-                    format!("{number} does not rise above {last}, the {noun} before"),
-                    format!("write each {noun} once, from small to large"),
-                );
+                let message = format!("{number} does not rise above {last}, the {noun} before");
+                let help = format!("write each {noun} once, from small to large");
+                self.refuse(&at, message, help);
             }
             if *number > last {
                 last = *number;

@@ -292,11 +292,10 @@ fn settled_by_a_canary(line: &BudgetLine, forecast: &Forecast) -> Option<String>
 }
 
 fn chance_of_breach(line: &BudgetLine, predictive: &Predictive) -> f64 {
-    let limit = line.limit.number;
-    (line.bound).pick(
-        predictive.chance_above(limit),
-        predictive.chance_below(limit),
-    )
+    match line.bound {
+        Bound::Max => predictive.chance_above(line.limit.number),
+        Bound::Min => predictive.chance_below(line.limit.number),
+    }
 }
 
 fn verdict_of(chance_of_breach: f64, certainty: Fraction) -> LineVerdict {

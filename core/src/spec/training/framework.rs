@@ -178,19 +178,16 @@ impl Refined for Framework {
             let far = |(known, _): &&(&str, _)| (as_number(known) - number).abs();
             let nearest = images.versions.iter().rev();
             let (nearest, _) = nearest.min_by(|a, b| far(a).total_cmp(&far(b)))?;
-            return reader.refused(
-                &at.key(name),
-                format!("no image of {name} {quoted} is known, by the table of {AS_OF}"),
-                format!("the nearest is `{nearest}`, {WAY_OUT}"),
-            );
+            let message = format!("no image of {name} {quoted} is known, by the table of {AS_OF}");
+            let help = format!("the nearest is `{nearest}`, {WAY_OUT}");
+            return reader.refused(&at.key(name), message, help);
         };
         if let Some(python) = keys.python.filter(|python| *python != found.python) {
             let (version, python) = (found.version, quoted(&python));
-            reader.refuse(
-                &at.key("python"),
-                format!("{name} {version} has no image with {python}, by the table of {AS_OF}"),
-                format!("write `python: {}`, {WAY_OUT}", found.python),
-            );
+            let said = format!("{name} {version} has no image with {python}");
+            let message = format!("{said}, by the table of {AS_OF}");
+            let help = format!("write `python: {}`, {WAY_OUT}", found.python);
+            reader.refuse(&at.key("python"), message, help);
         }
         Some(found)
     }
