@@ -30,8 +30,9 @@ pub(in crate::spec) enum SampledBy {
     Script,
 }
 
-/// The script is handed its share of the data, and draws it itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The script is handed its share of the data, and draws it itself: `{hyperparameter: max_train_samples, full: 120000}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[display("{{{place}, full: {}}}", full.text().as_deref().unwrap_or(OMIT))]
 pub struct ScriptShare {
     pub place: SharePlace,
     pub full: FullShare,
@@ -72,14 +73,6 @@ pub struct FollowingCount {
     pub full: u64,
     /// The channel's name; it is sampled.
     pub channel: String,
-}
-
-impl fmt::Display for ScriptShare {
-    /// `{hyperparameter: max_train_samples, full: 120000}`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let full = self.full.text().unwrap_or_else(|| OMIT.to_owned());
-        write!(f, "{{{}, full: {full}}}", self.place)
-    }
 }
 
 /// What the full run is handed as its share.

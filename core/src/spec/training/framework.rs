@@ -35,7 +35,7 @@ static FRAMEWORKS: LazyLock<Vec<FrameworkImages>> =
     LazyLock::new(|| table(include_str!("../data/framework_images.txt")));
 
 /// A framework: its key in the spec, the repository of its images, their tags and accounts.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct FrameworkImages {
     name: &'static str,
     repository: &'static str,
@@ -72,18 +72,12 @@ pub(in crate::spec) fn regions() -> impl Iterator<Item = &'static str> {
 }
 
 /// A framework whose image AWS publishes.
-#[derive(Debug, Clone, Copy, derive_more::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, derive_more::Display)]
 #[display("{} {version} {python}", self.images.name)]
 pub struct Framework {
     images: &'static FrameworkImages,
     version: &'static str,
     python: &'static str,
-}
-
-impl PartialEq for Framework {
-    fn eq(&self, other: &Self) -> bool {
-        (self.images.name, self.version) == (other.images.name, other.version)
-    }
 }
 
 /// Why there is no image for a machine or in a region.
