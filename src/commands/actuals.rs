@@ -19,7 +19,7 @@ use crate::spec::Job;
 use crate::workspace::{Project, RunOrigin, changed_files};
 
 pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) -> AppResult<u8> {
-    let mut project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec).await?;
     project.open_folders(&arguments.data)?;
     let jobs = changed_files::named_jobs(&arguments.jobs, &project)?;
     let traits = project.traits();

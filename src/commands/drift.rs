@@ -19,7 +19,7 @@ use crate::spec::Job;
 use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> AppResult<u8> {
-    let mut project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec).await?;
     project.open_folders(&arguments.data)?;
     base_policy::apply_overrides(&mut project);
     let origin = RunOrigin::of_environment(&project, Command::Drift);

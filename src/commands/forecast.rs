@@ -22,8 +22,8 @@ use crate::workspace::{Project, base_policy, environment_region, recorded};
 /// Why a configuration of the spec has no runs here.
 const NOT_IN_FILE: &str = "no run of it in the file";
 
-pub(crate) fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> AppResult<u8> {
-    let mut project = Project::load_if_there(&arguments.spec)?;
+pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) -> AppResult<u8> {
+    let mut project = Project::load_if_there(&arguments.spec).await?;
     if let Some(project) = &mut project {
         project.region_flag.clone_from(&arguments.region);
         base_policy::apply_overrides(project);

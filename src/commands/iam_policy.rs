@@ -6,7 +6,7 @@ use crate::console::{AppError, AppResult, print};
 use crate::workspace::{Project, environment_region};
 
 pub(crate) fn iam_policy(spec: &SpecArguments, grantee: PolicyGrantee) -> AppResult<u8> {
-    let project = Project::load(spec)?;
+    let project = Project::as_it_stands(spec)?;
     let grantee = match grantee {
         PolicyGrantee::Ci => Grantee::Ci,
         PolicyGrantee::Job => Grantee::Job,

@@ -6,18 +6,18 @@ use crate::assess::whole_report;
 use crate::commands::publish;
 use crate::console::{AppError, say};
 use crate::exit::{self, Strictness};
-use crate::gate::backend;
 use crate::github::{Intent, MergeRequest, PostText, PublicationOutcome};
 use crate::report::template::Template;
 use crate::report::{self, Report};
 use crate::verdict::Verdict;
+use crate::workspace::environment::pace;
 
 /// Where a note goes, if one is wanted and can be written; what is missing is said before anything is spent. A CI job has a note for
 /// each spec and jobs that it is asked `about`. Needs a runtime.
 pub(crate) fn wanted(service: Option<&str>, about: &[String]) -> Option<MergeRequest> {
     service?;
     let variable = |name: &str| std::env::var(name).ok();
-    let found = backend::pace().and_then(|pace| Ok(MergeRequest::of(&variable, pace)?));
+    let found = pace().and_then(|pace| Ok(MergeRequest::of(&variable, pace)?));
     let mut found = found.map_err(|error| warn(&error)).ok()?;
     found.note.subject = [&[found.note.subject][..], about].concat().join("#");
     Some(found)

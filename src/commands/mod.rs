@@ -41,7 +41,7 @@ pub fn execute(cli: &Cli) -> u8 {
         CliCommand::Validate(arguments) => in_runtime(|| validate::validate(arguments)),
         CliCommand::Plan(arguments) => in_runtime(|| plan::plan(arguments)),
         CliCommand::Run(arguments) => in_runtime(|| run::run(arguments, loudness)),
-        CliCommand::Forecast(arguments) => forecast::forecast(arguments, loudness),
+        CliCommand::Forecast(arguments) => in_runtime(|| forecast::forecast(arguments, loudness)),
         CliCommand::Prices(command) => prices::prices(command),
         CliCommand::Report(arguments) => in_runtime(|| report::report(arguments, loudness)),
         CliCommand::Drift(arguments) => in_runtime(|| drift::drift(arguments, loudness)),

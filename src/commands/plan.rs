@@ -12,10 +12,10 @@ use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
 use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
-    let mut project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec).await?;
     project.open_folders(&arguments.data)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
+    base_policy::apply(&mut project, base, arguments.policy.max_spend).await?;
     let change = changed_files::change(&arguments.change, &project)?;
     let affected = changed_files::select_jobs(&arguments.change.jobs, &project, &change)?;
     if affected.is_empty() {

@@ -4,10 +4,10 @@ use crate::aws::offer_file;
 use crate::backend::sagemaker::price;
 use crate::cli::PricesCommand;
 use crate::console::{AppError, AppResult, files, printable, say, warn};
-use crate::gate::backend;
 use crate::git::GitCheckout;
 use crate::grammar::count;
 use crate::instance::price_file::PriceFile;
+use crate::workspace::environment::pace;
 use crate::workspace::project::today;
 use crate::workspace::written_spec::{WrittenSpec, from_here};
 use crate::workspace::{environment_region, price_file};
@@ -30,7 +30,7 @@ pub(crate) fn prices(PricesCommand::Update { spec, region }: &PricesCommand) -> 
     let root = GitCheckout::find(&folder)?.map_or(folder, |git| git.root().to_owned());
     files::check_target(&place, &root)?;
     let of = (price::SERVICE, region.as_str());
-    let published = offer_file::open(of, price::LARGEST_OFFER_FILE, backend::pace()?);
+    let published = offer_file::open(of, price::LARGEST_OFFER_FILE, pace()?);
     let published = published.and_then(|file| price::published(file, &region, today()));
     let published = published.map_err(|why| {
         AppError::failed(format!(

@@ -36,12 +36,12 @@ async fn found(
     arguments: &RunArguments,
     loudness: Loudness,
 ) -> AppResult<(ReportOutput<'_>, Checked)> {
-    let mut project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec).await?;
     project.open_folders(&arguments.data)?;
     project.grows = project.relative(arguments.measurements.iter());
     changed_files::refuse_another_head(&arguments.change, &project)?;
     let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    base_policy::apply(&mut project, base, arguments.policy.max_spend)?;
+    base_policy::apply(&mut project, base, arguments.policy.max_spend).await?;
     let written = || {
         let outputs = arguments.output.outputs.iter();
         outputs.chain(&arguments.measurements)

@@ -17,7 +17,7 @@ pub(crate) enum Sweeping {
 }
 
 pub(crate) async fn sweep(arguments: &SweepArguments) -> AppResult<u8> {
-    let project = Project::load(&arguments.spec)?;
+    let project = Project::as_it_stands(&arguments.spec)?;
     let sweep = match &arguments.run {
         Some(run) => Sweep::Run {
             id: run,

@@ -10,7 +10,7 @@ use crate::workspace::changed_files::warn_of_idle_globs;
 use crate::workspace::{Project, base_policy};
 
 pub(crate) async fn validate(arguments: &SpecArguments) -> AppResult<u8> {
-    let project = Project::load(arguments)?;
+    let project = Project::load(arguments).await?;
     let spec = &project.spec;
     project.warn(Loudness::Normal);
     base_policy::warn_of_expired(spec);
@@ -28,7 +28,7 @@ pub(crate) async fn validate(arguments: &SpecArguments) -> AppResult<u8> {
         "{state}: {} ({}), backend {}{end}\n",
         count(jobs.len(), "job"),
         printable(&jobs.join(", ")),
-        spec.backend,
+        project.backend_words(),
     ))?;
     Ok(0)
 }

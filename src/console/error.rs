@@ -88,6 +88,12 @@ impl AppError {
         self.spec.as_deref()
     }
 
+    /// The same problems of another file than the spec, of which no line is drawn.
+    pub(crate) fn listed_below(mut self, what: String) -> Self {
+        (self.what, self.spec) = (what, None);
+        self
+    }
+
     /// Names the job, unless the text names it already.
     pub(crate) fn of_job(mut self, name: &str) -> Self {
         let what = &self.what;

@@ -20,6 +20,7 @@ use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{NotMeasured, Plan};
 use crate::spec::{BackendKind, Job};
 use crate::units::Bytes;
+use crate::workspace::environment::pace;
 use crate::workspace::{Project, recorded};
 
 /// A recording comes with a pull request and is held in memory; this is a table of some hundred thousand runs.
@@ -209,18 +210,6 @@ fn without_token(arn: &str, error: &ForgeError) -> OutsideError {
         true => OutsideError::transient(what).help(error.help()),
         false => OutsideError::of(what).help(error.help()),
     }
-}
-
-/// What every wait for AWS is multiplied by: 1, but for tests that play AWS with a clock of their own.
-pub(crate) fn pace() -> AppResult<f64> {
-    let Some(written) = std::env::var_os("CANARY_GATE_PACE") else {
-        return Ok(1.0);
-    };
-    written
-        .to_str()
-        .and_then(|text| text.parse().ok())
-        .filter(|pace: &f64| (0.0..=1.0).contains(pace))
-        .ok_or_else(|| AppError::usage("CANARY_GATE_PACE is not a number from 0 to 1"))
 }
 
 fn project_paths(project: &Project) -> AppResult<ProjectPaths> {

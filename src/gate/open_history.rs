@@ -6,6 +6,7 @@ use crate::console::{AppError, AppResult, files, printable, say};
 use crate::gate::backend;
 use crate::history::{Damaged, History, Scope};
 use crate::report::DOCUMENTS;
+use crate::workspace::environment::pace;
 use crate::workspace::{Project, STATE_FOLDER};
 
 /// Opens the history that the spec names, by default `.canary-gate/`. Nothing is created before the first write.
@@ -18,8 +19,7 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> AppResult<History> 
     let written = written.unwrap_or(STATE_FOLDER);
     if written.starts_with("s3:") {
         let aws = backend::aws(project).await?;
-        let pace = backend::pace()?;
-        return Ok(History::in_bucket(&aws.s3, written, scope, pace)?);
+        return Ok(History::in_bucket(&aws.s3, written, scope, pace()?)?);
     }
     let (as_written, real) = folder(project, written)?;
     refuse_tracked(project, written, (&as_written, &real))?;

@@ -110,7 +110,7 @@ pub(crate) fn assemble(
         job.policy = project.policy.reported_of(job);
     }
     let mut report = whole_report::report(jobs, notes, strictness, jiff::Timestamp::now());
-    report.policy = Some(project.policy.reported());
+    report.policy = Some(project.policy.reported(&project.spec));
     report.commit = project.checkout.as_ref().and_then(Checkout::commit);
     report.spec_hash = Some(project.spec.hash.clone());
     report.subject = Some(project.place.file.clone());

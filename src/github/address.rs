@@ -29,7 +29,7 @@ pub(super) fn split(address: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a text is the id of a Git object: SHA-1, or SHA-256 where a repository uses it.
-pub(super) fn is_object_id(text: &str) -> bool {
+pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -112,6 +112,21 @@ impl Github {
         })
     }
 
+    /// A client that reads another repository by the environment's token, which `variable` knows.
+    pub fn reading(
+        repository: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+        pace: f64,
+    ) -> Result<Self, ForgeError> {
+        let mut tokens = ["GH_TOKEN", "GITHUB_TOKEN", "INPUT_GITHUB-TOKEN"].into_iter();
+        let token = tokens.find_map(variable);
+        let token = token.ok_or_else(|| ForgeError::settings("GH_TOKEN", "set"))?;
+        let api = variable("GITHUB_API_URL");
+        let api = api.unwrap_or_else(|| "https://api.github.com".to_owned());
+        let root = format!("{}/repos/{repository}/", api.trim_end_matches('/'));
+        Self::at(&GITHUB, root, &Token::new(&token), pace)
+    }
+
     /// A client of a service's API, of which `root` ends with a slash; sends nothing, and needs a runtime. It goes by the proxy that the
     /// environment names, as AWS's clients do: `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either spelling. Redirects are not
     /// followed, which could take a token to somebody else.

@@ -32,6 +32,12 @@ impl Github {
         Ok(commit == head || self.parents(commit).await?.iter().any(|one| one == head))
     }
 
+    /// The commit that a branch, a tag or the beginning of an id names.
+    pub async fn commit_of(&self, reference: &str) -> Result<String, ForgeError> {
+        let commit: Named = self.get_json(&format!("commits/{reference}")).await?;
+        object_id(&commit.sha).map(str::to_owned)
+    }
+
     /// The best common ancestor of both.
     pub async fn merge_base(&self, base: &str, head: &str) -> Result<String, ForgeError> {
         let (base, head) = (object_id(base)?, object_id(head)?);

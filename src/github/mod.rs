@@ -33,6 +33,7 @@ mod service;
 pub mod shown_overrun;
 pub mod token;
 
+pub use address::is_object_id;
 pub use author::Author;
 pub use client::{Forge, Github};
 pub use commands::{Annotation, AnnotationLevel};

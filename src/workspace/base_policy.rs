@@ -13,11 +13,12 @@ use crate::grammar;
 use crate::instance::price_file::{PRICE_FILE, PriceFile};
 use crate::instance::tables;
 use crate::report::Policy;
-use crate::spec::policy::{self, BasePolicyError};
+use crate::spec::policy::{self, BasePolicyError, MERGE_IT_ALONE};
 use crate::spec::{MAX_SPEC_BYTES, OnInconclusive, Spec};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
+use crate::workspace::organization;
 use crate::workspace::price_file;
 use crate::workspace::project::{Project, ProjectPolicy, today};
 use crate::workspace::written_spec::{self, DEFAULT_PLACES, folder_of};
@@ -122,14 +123,13 @@ pub(crate) fn base_of(
     let files = files_at(checkout, &commit, places(project, spec))?;
     let prices = files_at(checkout, &commit, price_place(&files))?;
     let replays = project.traits().replays;
-    let tree = replays.then(|| checkout.tree(&commit)).transpose()?;
-    let tree = tree.map(Arc::new);
+    let tree = replays.then(|| checkout.tree(&commit).map(Arc::new));
     Ok(Some(Base {
         name: name.clone(),
         sha: commit,
         files,
         prices,
-        tree,
+        tree: tree.transpose()?,
     }))
 }
 
@@ -165,14 +165,13 @@ pub(crate) fn files_at(
 /// # Errors
 ///
 /// The change asks for something that the base's policy does not allow.
-pub(crate) fn apply(
+pub(crate) async fn apply(
     project: &mut Project,
     base: Option<Base>,
     max_spend: Option<Usd>,
 ) -> Result<(), AppError> {
-    let cap = max_spend.unwrap_or(CAP_OF_NEW_JOBS);
     if let Some(base) = base {
-        apply_base(project, base, cap)?;
+        apply_base(project, base, max_spend.unwrap_or(CAP_OF_NEW_JOBS)).await?;
     }
     // An undecidable project still has the change's own overrides, which must not count.
     if project.policy.undecidable.is_none() {
@@ -194,15 +193,13 @@ pub(crate) fn warn_of_expired(spec: &Spec) {
     let today = today();
     for (index, agreed) in spec.overrides.iter().enumerate() {
         if today > agreed.until {
-            warn(
-                &format!("overrides[{index}]"),
-                &format!("expired on {}; the budget's own limit counts", agreed.until),
-            );
+            let why = format!("expired on {}; the budget's own limit counts", agreed.until);
+            warn(&format!("overrides[{index}]"), &why);
         }
     }
 }
 
-fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
+async fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppError> {
     let Base { name, sha, .. } = &base;
     let shown = format!("{name} ({})", sha.get(..SHORT_COMMIT).unwrap_or(sha));
     let recording = (base.tree.as_ref()).and_then(|tree| recording_note(project, tree, &shown));
@@ -210,9 +207,16 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
     notes.extend(take_prices(project, base.prices, &shown));
     let looked_for = base.files.iter().map(|file| file.place.as_str());
     let looked_for = Vec::from_iter(looked_for).join(", ");
+    let mut found = spec_of(base.files);
+    if let Some((_, Ok(spec))) = &mut found
+        && let Some(policy) = organization::policy_of(spec).await?
+    {
+        // What is looser than a policy that moved is the policy's: the change may be the one that mends it.
+        spec.narrow(&policy);
+    }
     let policy = &mut project.policy;
     let mut of_base = None;
-    match spec_of(base.files) {
+    match found {
         None => notes.push(format!(
             "There is no spec on {shown} (looked for {looked_for}), so this pull request's own policy stands in."
         )),
@@ -259,12 +263,11 @@ fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), AppErro
             project.own_spec = Some(std::mem::replace(&mut project.spec, spec));
         }
         Err(error @ BasePolicyError::BackendChanged { .. }) => {
-            policy.undecidable = Some(Reason::new(error.to_string()).advising(error.help()));
+            let reason = Reason::new(error.to_string());
+            policy.undecidable = Some(reason.advising(MERGE_IT_ALONE));
             policy.has_other_backend = true;
         }
-        Err(error @ BasePolicyError::NotAllowed(_)) => {
-            return Err(AppError::usage(format!("{error}; nothing was run")).help(error.help()));
-        }
+        Err(BasePolicyError::NotAllowed(errors)) => return Err(errors.into()),
     }
     Ok(())
 }
@@ -315,8 +318,8 @@ pub(crate) fn spec_of(files: Vec<BaseFile>) -> Option<(String, Result<Spec, Stri
 
 fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
     written_spec::parse(place, bytes).map_err(|errors| {
-        let first = errors.problems.first().map(ToString::to_string);
-        let first = first.unwrap_or_default();
+        let first = errors.problems.first();
+        let first = first.map_or_else(String::new, ToString::to_string);
         match errors.count() {
             1 => first,
             count => format!("{count} problems, the first: {first}"),
@@ -328,10 +331,10 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
     let removed = policy.changes.removed_jobs.as_slice();
     let noun = if removed.len() == 1 { "job" } else { "jobs" };
-    let (shown, others) = removed.split_at(removed.len().min(MOST_NAMES));
-    let more = (!others.is_empty()).then(|| format!("{} more", others.len()));
-    let names = Vec::from_iter(shown.iter().cloned().chain(more));
-    let names = grammar::list(&names);
+    let names = match removed.len() > MOST_NAMES {
+        true => grammar::first_of(removed, MOST_NAMES),
+        false => grammar::list(removed),
+    };
     (!removed.is_empty()).then(|| {
         format!(
             "This pull request removes {noun} {names} from the spec, so nothing of it is checked."

@@ -5,6 +5,8 @@ pub(crate) mod base_policy;
 pub(crate) mod changed_files;
 pub(crate) mod checkout;
 pub(crate) mod code_files;
+pub(crate) mod environment;
+pub(crate) mod organization;
 pub(crate) mod price_file;
 pub(crate) mod project;
 pub(crate) mod recorded;

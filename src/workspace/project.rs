@@ -18,6 +18,8 @@ use crate::spec::policy::PolicyChanges;
 use crate::spec::{Job, Spec, Traits, is_secret_place};
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout, CheckoutCode, CommitCheckout};
+use crate::workspace::environment::variable;
+use crate::workspace::organization;
 use crate::workspace::price_file;
 use crate::workspace::written_spec::{self, WrittenSpec};
 
@@ -46,9 +48,12 @@ pub(crate) struct ProjectPolicy {
 
 impl ProjectPolicy {
     /// The source as a report names it.
-    pub(crate) fn source(&self) -> Policy {
+    pub(crate) fn source(&self, spec: &Spec) -> Policy {
         let known = self.source.clone();
-        known.unwrap_or_else(|| Policy::of(WORK_TREE, None))
+        Policy {
+            extends: spec.policy.as_ref().map(|policy| policy.file.name.clone()),
+            ..known.unwrap_or_else(|| Policy::of(WORK_TREE, None))
+        }
     }
 
     /// Whether a change says nothing of policy that concerns the whole run.
@@ -59,11 +64,11 @@ impl ProjectPolicy {
     }
 
     /// The same with all differences that concern the whole run.
-    pub(crate) fn reported(&self) -> Policy {
+    pub(crate) fn reported(&self, spec: &Spec) -> Policy {
         Policy {
             notes: self.changes.notes.clone(),
             removed_jobs: self.changes.removed_jobs.clone(),
-            ..self.source()
+            ..self.source(spec)
         }
     }
 
@@ -126,8 +131,13 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Reads the spec, in the checkout that git finds.
-    pub(crate) fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
+    /// Reads the spec under the policy that it extends, in the checkout that git finds.
+    pub(crate) async fn load(arguments: &SpecArguments) -> Result<Self, AppError> {
+        Self::as_it_stands(arguments)?.under_policy().await
+    }
+
+    /// The same without that policy, for what judges nothing: it needs no network.
+    pub(crate) fn as_it_stands(arguments: &SpecArguments) -> Result<Self, AppError> {
         let written = WrittenSpec::find(arguments, None)?;
         let checkout = git::GitCheckout::find(&written.folder)?.map(Checkout::Git);
         Self::of(written, checkout)
@@ -152,7 +162,15 @@ impl Project {
         });
         let tree = tree_of(&commit).await?;
         let checkout = CommitCheckout { root, commit, tree };
-        Self::of(written, Some(Checkout::Commit(checkout)))
+        let project = Self::of(written, Some(Checkout::Commit(checkout)))?;
+        project.under_policy().await
+    }
+
+    async fn under_policy(mut self) -> Result<Self, AppError> {
+        if let Some(policy) = organization::policy_of(&self.spec).await? {
+            self.spec.extend(&policy)?;
+        }
+        Ok(self)
     }
 
     fn of(written: WrittenSpec, checkout: Option<Checkout>) -> Result<Self, AppError> {
@@ -190,10 +208,9 @@ impl Project {
 
     /// Lets data, and caches, lie below these folders too. Only who starts the gate can: a spec cannot.
     pub(crate) fn open_folders(&mut self, arguments: &DataArguments) -> Result<(), AppError> {
-        for root in &arguments.data_roots {
-            let real = opened(root, "--data-root", "data")?;
-            self.data_roots.push(real);
-        }
+        let roots = arguments.data_roots.iter();
+        let opened_roots = roots.map(|root| opened(root, "--data-root", "data"));
+        self.data_roots = opened_roots.collect::<Result<_, _>>()?;
         for root in &arguments.caches {
             let real = opened(root, "--cache", "caches")?;
             let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -231,9 +248,11 @@ impl Project {
     }
 
     /// Loads the named spec, else one at a default place; `None` if there is none.
-    pub(crate) fn load_if_there(arguments: &SpecArguments) -> Result<Option<Self>, AppError> {
-        let there = arguments.spec.is_some() || written_spec::found_upwards().is_some();
-        there.then(|| Self::load(arguments)).transpose()
+    pub(crate) async fn load_if_there(arguments: &SpecArguments) -> Result<Option<Self>, AppError> {
+        match arguments.spec.is_some() || written_spec::found_upwards().is_some() {
+            true => Self::load(arguments).await.map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Prints the spec's warnings.
@@ -371,6 +390,13 @@ impl Project {
         of_file.or_else(|| tables::price(kind, region))
     }
 
+    /// Its backend, and the policy that it extends: `local, under my-org/policies/canary-gate.yml@v1 (3f9c2e1)`.
+    pub(crate) fn backend_words(&self) -> String {
+        let policy = self.spec.policy.iter().map(|it| it.file.name.clone());
+        let backend = [self.spec.backend.to_string()].into_iter();
+        Vec::from_iter(backend.chain(policy)).join(", under ")
+    }
+
     /// What its backend is like.
     pub(crate) fn traits(&self) -> Traits {
         self.spec.backend.traits()
@@ -455,8 +481,7 @@ pub(crate) fn today() -> jiff::civil::Date {
 
 /// The value of AWS_REGION; `None` if it is empty.
 pub(crate) fn environment_region() -> Option<String> {
-    let region = std::env::var("AWS_REGION").ok();
-    region.filter(|region| !region.is_empty())
+    variable("AWS_REGION")
 }
 
 /// A folder that a flag opens, all links resolved.

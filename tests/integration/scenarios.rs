@@ -225,6 +225,7 @@ impl Case {
             .env("PYTHON", python)
             .env("REPOSITORY", repository);
         if let Some(workflow) = &self.workflow {
+            workflow.github.reach(&mut shell);
             shell.env("CHECKOUT", workflow.project.root());
         }
         if let Some(aws) = &self.aws {

@@ -58,5 +58,8 @@ fn policy(policy: &Policy) -> Prose {
     let commit = policy.sha.as_deref().map(Prose::commit);
     let source = [Prose::short(policy.source.as_str())].into_iter();
     let from = Prose::joined(source.chain(commit), " ");
-    Prose::fill("policy from {}", [from])
+    match policy.extends.as_deref() {
+        Some(extends) => Prose::fill("policy from {}, under {}", [from, Prose::name(extends)]),
+        None => Prose::fill("policy from {}", [from]),
+    }
 }

@@ -152,6 +152,9 @@ pub struct Policy {
     /// The place of the spec, e.g. `work tree`, or the base branch.
     pub source: String,
     pub sha: Option<String>,
+    /// The organization's policy that the spec extends, with its commit: `my-org/policies/canary-gate.yml@v1 (3f9c2e1)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
     /// How the change's own policy differs, of what concerns every job; a sentence or two each.
     pub notes: Vec<String>,
     /// Jobs that the change removes from the spec, so that nothing of them is checked; without renamed ones.

@@ -96,6 +96,14 @@ impl BudgetLine {
         format!("{}{limit}", self.bound.pick("", "at least "))
     }
 
+    /// Whether it lets something pass that another line of its kind does not.
+    pub(super) fn is_looser_than(&self, other: &Self) -> bool {
+        self.bound != other.bound
+            || other.would_be_widened_by(self.limit)
+            || self.level > other.level
+            || self.at_least > other.at_least
+    }
+
     /// Whether another limit in place of its own would let more pass.
     pub fn would_be_widened_by(&self, limit: Amount) -> bool {
         self.bound.is_breached_by(self.limit, limit)
@@ -208,7 +216,6 @@ impl LineKind {
 
     /// Reads a line in either form.
     fn read(self, node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<BudgetLine> {
-        reader.remember(at);
         let line = match (&node.value, self.form().either_side) {
             (Value::Mapping(_), _) => read_mapping(node, at, reader, |entries, reader| {
                 self.take(entries, reader)
@@ -355,7 +362,7 @@ impl Reader<'_> {
         let is_recorded_here = self.is_on(RunPlace::Recorded)
             && (self.instances.first()).is_some_and(InstanceConfiguration::is_local);
         let is_here = self.is_on(RunPlace::This) || is_recorded_here;
-        let is_unpriced = is_here && !self.has_local_price;
+        let is_unpriced = is_here && !self.may_have_local_price();
         for line in budget.lines.iter().filter(|_| is_unpriced) {
             let at = at.key(&line.kind.to_string());
             rules! { self, at;

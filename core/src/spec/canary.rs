@@ -323,7 +323,7 @@ impl Reader<'_> {
         let is_here = place == RunPlace::This;
         let is_parallel = policy.parallel > 1 && self.is_written(&at.key("parallel"));
         rules! { self, at;
-            warn "spend_limit" if is_here && !self.has_local_price && self.is_written(&spend_limit) =>
+            warn "spend_limit" if is_here && !self.may_have_local_price() && self.is_written(&spend_limit) =>
                 "has no effect without `prices.local`; `canary.max_runtime` limits local canaries";
             refuse "max_share" if policy.max_share.0 <= 0.0 =>
                 "a share of the full run is more than 0%",

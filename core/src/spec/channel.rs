@@ -198,18 +198,16 @@ impl Reader<'_> {
             self.check_channel(&at.key(&channel.name), channel, in_vpc);
         }
         channels.retain(|channel| !channel.uri.is_empty());
-        if sampling == SampledBy::Gate
-            && !channels.is_empty()
-            && channels.iter().all(|channel| !channel.sample.is_drawn())
-        {
-            let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
-            let help = if channels.iter().all(in_file_system) {
-                "put the data that grows into S3: a canary takes its share from there; or write `work`, so that canaries do less of it"
-            } else {
-                "remove `sample: false` from the channel that grows with the data; or write `work`, so that canaries do less of it"
-            };
-            let message = "no channel is sampled, so a canary would be a full run";
-            self.refuse(at, message, help);
+        let is_undrawn = !channels.is_empty() && channels.iter().all(|it| !it.sample.is_drawn());
+        let in_file_system = |channel: &Channel| FileSystem::of_uri(&channel.uri).is_some();
+        let way = match channels.iter().all(in_file_system) {
+            true => "put the data that grows into S3: a canary takes its share from there",
+            false => "remove `sample: false` from the channel that grows with the data",
+        };
+        rules! { self, at;
+            refuse "" if sampling == SampledBy::Gate && is_undrawn =>
+                "no channel is sampled, so a canary would be a full run",
+                format!("{way}; or write `work`, so that canaries do less of it");
         }
     }
 
@@ -235,10 +233,6 @@ impl Reader<'_> {
             }
             None if !is_here && (is_s3 || self.is_on(RunPlace::Cloud)) => {
                 self.form(&uri_at, uri, s3_uri_problem(uri));
-                if *mode == InputMode::FastFile && !uri.ends_with('/') {
-                    let message = "FastFile reads whole folders: end the address with `/`";
-                    self.warn(&uri_at, message);
-                }
             }
             None if !is_s3 => self.data_path(&uri_at, uri),
             _ => {
@@ -270,6 +264,8 @@ impl Reader<'_> {
         let lists_objects = channel.data_type != DataType::Prefix;
         let is_in_s3 = !is_here && file_system.is_none();
         rules! { self, at;
+            warn "uri" if is_s3 && !is_here && *mode == InputMode::FastFile && !uri.ends_with('/') =>
+                "FastFile reads whole folders: end the address with `/`";
             warn "mode" if is_here && *mode == InputMode::FastFile =>
                 format!("{} reads it as `File`", self.backend_words());
             refuse "mode" if is_here && *mode == InputMode::Pipe =>

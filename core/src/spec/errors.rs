@@ -1,6 +1,7 @@
 //! The problems of a spec, as values and as text for a terminal: each with the lines of the file around it, cropped and cleaned so
 //! that a hostile or endless line does no harm.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
@@ -23,6 +24,36 @@ pub struct SpecErrors {
     further: usize,
 }
 
+/// The file of a valid spec or policy, and where what it writes stands.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SpecFile {
+    /// The file as a reader knows it.
+    pub name: String,
+    pub(super) bytes: Vec<u8>,
+    /// What to underline for each field that is written.
+    pub(super) spans: BTreeMap<String, Range<usize>>,
+}
+
+impl SpecFile {
+    /// Where a field stands; `None` where it is not written.
+    pub fn place(&self, field: &str) -> Option<FilePosition> {
+        let span = self.spans.get(field)?;
+        Some(NumberedLines::of(&self.bytes).place(span.start))
+    }
+
+    /// Refuses the file for problems that show when it is held against another; none is no refusal.
+    pub(super) fn refuse(&self, mut all: Vec<SpecProblem>, help: &str) -> Result<(), SpecErrors> {
+        for problem in &mut all {
+            problem.span = self.spans.get(&problem.field).cloned();
+            problem.help = Some(help.to_owned());
+        }
+        match all.is_empty() {
+            true => Ok(()),
+            false => Err(SpecErrors::new(&self.name, &self.bytes, all, 0)),
+        }
+    }
+}
+
 /// One problem, or a doubt about a valid spec. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpecProblem {
@@ -35,6 +66,17 @@ pub struct SpecProblem {
     /// Absent if the problem has no place in the file.
     pub place: Option<FilePosition>,
     pub(super) span: Option<Range<usize>>,
+}
+
+impl SpecProblem {
+    pub(super) fn of(field: &str, message: impl Into<String>, span: Option<Range<usize>>) -> Self {
+        Self {
+            field: field.to_owned(),
+            message: message.into(),
+            span,
+            ..Self::default()
+        }
+    }
 }
 
 impl fmt::Display for SpecProblem {
@@ -230,14 +272,14 @@ impl Page {
 }
 
 /// A file with the offsets of its lines.
-pub(super) struct NumberedLines<'a> {
+struct NumberedLines<'a> {
     bytes: &'a [u8],
     /// The offset of each line's first byte; never empty.
     starts: Vec<usize>,
 }
 
 impl<'a> NumberedLines<'a> {
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
+    fn of(bytes: &'a [u8]) -> Self {
         let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let starts = std::iter::once(0)
             .chain(newlines.map(|(index, _)| index + 1))
@@ -263,7 +305,7 @@ impl<'a> NumberedLines<'a> {
     }
 
     /// Line and column of an offset; columns count characters.
-    pub(super) fn place(&self, offset: usize) -> FilePosition {
+    fn place(&self, offset: usize) -> FilePosition {
         let offset = offset.min(self.bytes.len());
         let line = self.line_of(offset);
         let column = self.text(self.starts[line]..offset).chars().count();
@@ -295,18 +337,10 @@ fn visible(c: char) -> char {
 mod tests {
     use super::*;
 
-    fn problem(
-        path: &str,
-        message: &str,
-        help: Option<&str>,
-        span: std::ops::Range<usize>,
-    ) -> SpecProblem {
+    fn problem(path: &str, message: &str, help: Option<&str>, span: Range<usize>) -> SpecProblem {
         SpecProblem {
-            field: path.to_owned(),
-            message: message.to_owned(),
             help: help.map(str::to_owned),
-            place: None,
-            span: Some(span),
+            ..SpecProblem::of(path, message, Some(span))
         }
     }
 

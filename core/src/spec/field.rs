@@ -2,15 +2,17 @@
 //! is said about it, the settings that a record keeps, and the code key.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{
     BudgetLine, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount,
-    Framework, Job, Level, LineOrigin, Override, ProbePolicy, ProgressShare, ScriptLauncher,
-    ScriptShare, SpecProblem, WarmPoolPolicy, Words, Work,
+    Framework, Job, Level, LineOrigin, OrganizationPolicy, Override, ProbePolicy, ProgressShare,
+    ScriptLauncher, ScriptShare, SpecFile, SpecProblem, WarmPoolPolicy, Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
+use crate::metric::Amount;
 use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour, is_default};
 
 /// What the names of secrets have in them, in lower case.
@@ -318,19 +320,24 @@ impl HasFields for Vec<BudgetLine> {
     fn list(&self, path: &str, rule: FieldRule, fields: &mut Vec<Field>) {
         let is_written = |line: &&BudgetLine| line.origin == LineOrigin::Written;
         for line in self.iter().filter(is_written) {
-            let at_least = line.at_least.filter(|amount| amount.number > 0.0);
-            let at_least = at_least.map(|amount| format!("at_least {}", amount.exact()));
-            let level = (line.level == Level::Warn).then(|| "level warn".to_owned());
-            let more = Vec::from_iter(at_least.into_iter().chain(level));
-            let mut words = line.limit_words();
-            if !more.is_empty() {
-                words = format!("{words} ({})", more.join(", "));
-            }
             fields.push(Field {
                 name: format!("the {} budget", line.kind.words()),
                 amount: Some(line.limit.number),
-                ..Field::new(&below(path, &line.kind.key()), rule, words)
+                ..Field::new(&below(path, &line.kind.key()), rule, line.said())
             });
+        }
+    }
+}
+
+impl FieldValue for BudgetLine {
+    fn said(&self) -> String {
+        let at_least = self.at_least.filter(|amount| amount.number > 0.0);
+        let at_least = at_least.map(|amount| format!("at_least {}", amount.exact()));
+        let level = (self.level == Level::Warn).then(|| "level warn".to_owned());
+        let more = Vec::from_iter(at_least.into_iter().chain(level)).join(", ");
+        match more.as_str() {
+            "" => self.limit_words(),
+            more => format!("{} ({more})", self.limit_words()),
         }
     }
 }
@@ -365,7 +372,8 @@ apart!(
     Vec<Override>,
     Vec<InstanceConfiguration>,
     Vec<SpecProblem>,
-    BTreeMap<String, super::FilePosition>
+    Option<Arc<OrganizationPolicy>>,
+    SpecFile
 );
 
 impl<W: Words> FieldValue for W {
@@ -408,6 +416,7 @@ values! {
     Percent: |share| share.exact(), amount = |share| Some(share.0) => Option<f64>;
     Fraction: |share| Percent(share.0 * 100.0).exact(), amount = |share| Some(share.0) => Option<f64>;
     InstanceConfiguration: Self::to_string;
+    Amount: |amount| amount.exact();
     Framework: Self::to_string;
     ScriptLauncher: Self::to_string, value = |launcher| Some(json(launcher)) => Option<String>;
     CanaryCounts: Self::words;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::keys::{Either, List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text};
 use super::paths::ScriptPath;
-use super::reader::{At, Reader, near_miss, quoted};
+use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::run_place::RunPlace;
 use super::yaml::Node;
 use super::{Spec, limits};
@@ -32,13 +32,15 @@ fn lets_in(patterns: &[GlobMatcher], kind: &InstanceType) -> bool {
 }
 
 impl Spec {
-    /// Whether `allowed_instances` lets a machine type in. The patterns were found to be valid when the spec was read.
+    /// Whether `allowed_instances` lets a machine type in, the spec's own and the policy's. The patterns were found to be valid when
+    /// they were read.
     pub fn allowed(&self) -> impl Fn(&InstanceType) -> bool + use<> {
-        let patterns = self.allowed_instances.iter();
-        let patterns: Vec<_> = patterns
-            .filter_map(|pattern| Some(Glob::new(pattern).ok()?.compile_matcher()))
-            .collect();
-        move |kind| patterns.is_empty() || lets_in(&patterns, kind)
+        let of_policy = self.policy.iter().map(|it| &it.keys.allowed_instances);
+        let lists = of_policy.chain([&self.allowed_instances]);
+        let matcher = |pattern: &String| Some(Glob::new(pattern).ok()?.compile_matcher());
+        let lists = lists.map(|list| Vec::from_iter(list.iter().filter_map(matcher)));
+        let lists = Vec::from_iter(lists.filter(|list| !list.is_empty()));
+        move |kind| lists.iter().all(|patterns| lets_in(patterns, kind))
     }
 }
 
@@ -158,10 +160,9 @@ impl Refined for Groups {
         reader.refuse_empty(&at, &groups, "there is no group", None);
         reader.too_many(&at, "instance groups", groups.len(), limits::GROUPS);
         for (name, _) in &groups {
-            if !limits::is_channel_name(name) {
-                let message =
+            rules! { reader, at.name(name);
+                wrong "" if !limits::is_channel_name(name) =>
                     "a group's name is 1 to 64 letters, digits, dots, hyphens and underscores";
-                reader.wrong(&at.name(name), message);
             }
         }
         let local = groups.iter().filter(|(_, (kind, _))| kind.is_local());
@@ -194,10 +195,9 @@ impl Refined for Instance {
 
     fn refine(
         read: Either<(InstanceType, u32), InstanceConfiguration>,
-        at: &At,
-        reader: &mut Reader<'_>,
+        _: &At,
+        _: &mut Reader<'_>,
     ) -> Option<InstanceConfiguration> {
-        reader.remember(at);
         Some(match read {
             Either::Short(machines) => homogeneous(machines),
             Either::Long(groups) => groups,

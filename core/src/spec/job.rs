@@ -92,7 +92,6 @@ impl Reader<'_> {
     /// The job of the keys at `at`; `None` where a part that it must have could not be read.
     pub(super) fn job(&mut self, at: &At, name: String, keys: JobKeys) -> Option<Job> {
         self.check_job_name(at, &name);
-        self.remember(&at.own_name());
         let paths_at = at.key("paths");
         if !keys.paths.is_empty() || self.has(&paths_at) {
             self.globs(&paths_at, &keys.paths);

@@ -168,6 +168,13 @@ macro_rules! forms {
     )+};
 }
 
+/// The first thing that is wrong with a text, behind it in a sentence, and what to write: IS_WRONG => problem, help.
+macro_rules! first_problem {
+    ($($is_wrong:expr => $problem:expr, $help:expr;)+) => {
+        None $(.or_else(|| $is_wrong.then_some(($problem, $help))))+
+    };
+}
+
 /// Text that a predicate knows, and what is said of other text: as `forms!`.
 macro_rules! known_forms {
     ($($form:ident: $is:expr, $problem:literal, $help:literal;)+) => {
@@ -177,7 +184,7 @@ macro_rules! known_forms {
     };
 }
 
-pub(super) use {forms, known_forms};
+pub(super) use {first_problem, forms, known_forms};
 
 /// Text, a number or a switch, kept as it was written: what SageMaker hands over as text.
 pub(super) enum AnyText {}

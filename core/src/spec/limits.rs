@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::kind::forms;
+use super::kind::{first_problem, forms};
 use super::reader::{At, Reader, rules};
 use super::run_place::RunPlace;
 use crate::units::Seconds;
@@ -78,6 +78,8 @@ patterns! {
     is_security_group = "sg-[A-Za-z0-9-]{1,29}";
     is_file_system = "fs-[0-9a-f]{8,17}";
     is_kms_key = "[A-Za-z0-9:/_-]{0,2048}";
+    /// `OWNER/REPOSITORY/PATH@REF`; no part is `.` or `..`.
+    is_policy_address = r"(?-u)\w[\w-]*/\.?[\w-][\w.-]*(/\.?[\w+-][\w.+-]*)+@[\w+-][\w.+-]*(/[\w+-][\w.+-]*)*";
 }
 
 /// The name of a channel or of a group; `.` and `..` would be no folder of their own.
@@ -113,28 +115,19 @@ pub(super) fn region_of_image(image: &str) -> Option<&str> {
 
 /// Why a text is not `s3://bucket/…`, and what to write.
 pub(super) fn s3_uri_problem(text: &str) -> Option<(&'static str, &'static str)> {
-    let wrong = |problem| Some((problem, "write `s3://bucket/prefix/`"));
-    let Some(rest) = text.strip_prefix("s3://") else {
-        return wrong("is not an S3 address");
-    };
+    const HELP: &str = "write `s3://bucket/prefix/`";
+    let rest = text.strip_prefix("s3://").unwrap_or_default();
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-    let bucket_character =
-        |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
-    if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(bucket_character) {
-        return wrong("does not name a bucket (3 to 63 lowercase letters, digits, dots, hyphens)");
+    let is_of_bucket = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-".contains(&b);
+    first_problem! {
+        !text.starts_with("s3://") => "is not an S3 address", HELP;
+        !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(is_of_bucket) =>
+            "does not name a bucket (3 to 63 lowercase letters, digits, dots, hyphens)", HELP;
+        bucket.ends_with("--x-s3") =>
+            "is a directory bucket (S3 Express One Zone), whose keys cannot be listed in order", HELP;
+        text.len() > S3_URI => "is longer than the 1024 characters SageMaker takes", HELP;
+        key.chars().any(char::is_control) => "holds a control character", HELP;
     }
-    if bucket.ends_with("--x-s3") {
-        return wrong(
-            "is a directory bucket (S3 Express One Zone), whose keys cannot be listed in order",
-        );
-    }
-    if text.len() > S3_URI {
-        return wrong("is longer than the 1024 characters SageMaker takes");
-    }
-    if key.chars().any(char::is_control) {
-        return wrong("holds a control character");
-    }
-    None
 }
 
 forms! {

@@ -20,6 +20,7 @@ mod keys;
 mod kind;
 mod limits;
 mod metric;
+mod organization;
 mod overrides;
 pub mod page;
 mod paths;
@@ -44,13 +45,13 @@ pub use channel::{
 };
 pub use counts::{CanaryCounts, CountsOf};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
-pub use errors::{SpecErrors, SpecProblem};
+pub use errors::{SpecErrors, SpecFile, SpecProblem};
 pub use file_system::{FileSystem, FileSystemKind};
 pub use job::{Job, Ranking};
 pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;
-pub use read::{SpecSource, json_schema, read};
+pub use read::{OrganizationPolicy, SpecSource, json_schema, read, read_policy};
 pub use run_place::Traits;
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
@@ -66,6 +67,7 @@ use field::{FieldRule, fields};
 use kind::words;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +77,7 @@ use crate::units::UsdPerHour;
 
 words! {
     /// Whether an unknown outcome fails the check.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum OnInconclusive {
         #[default]
@@ -84,7 +86,7 @@ words! {
     }
 
     /// Whether a breach of a budget line fails the check or is only shown.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Level {
         "fail" Fail,
@@ -97,6 +99,10 @@ fields! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Spec {
         pub backend: BackendKind = FieldRule::HEAD.uncounted(),
+        /// The address of the organization's policy, `OWNER/REPOSITORY/PATH@REF`.
+        pub extends: Option<String> = FieldRule::BASE.uncounted(),
+        /// What that policy says; absent of a spec as it stands.
+        pub policy: Option<Arc<OrganizationPolicy>> = FieldRule::BASE.uncounted(),
         pub region: Option<String> = FieldRule::BASE.uncounted(),
         /// A directory or an `s3://` prefix; absent: `.canary-gate/`.
         pub history: Option<String> = FieldRule::BASE.uncounted(),
@@ -117,8 +123,7 @@ fields! {
         pub warnings: Vec<SpecProblem> = FieldRule::HEAD.uncounted(),
         /// The first 16 hex digits of the SHA-256 of the file's bytes.
         pub hash: String = FieldRule::HEAD.uncounted(),
-        /// Where jobs, their instances and their written budget lines stand, by field: `jobs.churn.budget.cost`.
-        pub places: BTreeMap<String, FilePosition> = FieldRule::HEAD.uncounted(),
+        pub file: SpecFile = FieldRule::HEAD.uncounted(),
     }
 }
 
@@ -132,11 +137,6 @@ pub struct FilePosition {
 impl Spec {
     pub fn job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.name == name)
-    }
-
-    /// Where a field that [`Spec::places`] keeps stands.
-    pub fn place(&self, field: &str) -> Option<FilePosition> {
-        self.places.get(field).copied()
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::keys::mapping;
 use super::kind::{AnyText, Definitions, Kind, Text, Words, word_kinds};
-use super::reader::{At, Reader, did_you_mean, quoted};
+use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
 use super::{Job, LineKind, LineOrigin, OverrideInForce, Spec};
 use crate::metric::Amount;
@@ -174,17 +174,14 @@ impl Reader<'_> {
                 let line = job.budget.written_line(kind);
                 let line_at = all.key(name).key("budget").key(&kind.to_string());
                 let is_missing = line.is_none() && !self.is_wrong(&line_at);
-                if is_missing {
-                    let message = format!("the budget of {} has no line `{kind}`", quoted(name));
-                    self.wrong(&at.key("budget"), message);
-                }
-                if let Some((line, _)) =
-                    (line.zip(up_to)).filter(|(line, limit)| !line.would_be_widened_by(*limit))
-                {
-                    let side = line.bound.pick("above", "below");
-                    let message =
+                let idle = line.zip(up_to);
+                let idle = idle.filter(|(line, limit)| !line.would_be_widened_by(*limit));
+                let side = idle.map_or("", |(line, _)| line.bound.pick("above", "below"));
+                rules! { self, at;
+                    wrong "budget" if is_missing =>
+                        format!("the budget of {} has no line `{kind}`", quoted(name));
+                    warn "up_to" if idle.is_some() =>
                         format!("is not {side} the budget's own limit, so it changes nothing");
-                    self.warn(&at.key("up_to"), message);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Paths and patterns. Here only the text is checked; links are resolved where files are touched.
 
-use super::kind::forms;
+use super::kind::{first_problem, forms};
 use super::reader::{At, Reader, quoted, rules};
 use super::{Job, ON_THIS_MACHINE};
 
@@ -12,22 +12,14 @@ const MOST_PATTERNS: usize = 2000;
 
 /// Why a text cannot be a path inside the checkout, and what to write.
 pub(super) fn path_problem(text: &str) -> Option<(&'static str, &'static str)> {
-    if text.contains("://") {
-        let help = "name a file or folder of the checkout";
-        return Some(("is an address, where a path is needed", help));
+    first_problem! {
+        text.contains("://") => "is an address, where a path is needed", "name a file or folder of the checkout";
+        text.starts_with('~') => "starts with `~`, which is not expanded", "write the path from the spec's folder";
+        text.split('/').any(|part| part == "..") =>
+            "steps out of its folder with `..`", "write the path from the checkout's root, with a leading `/`";
+        text.chars().any(char::is_control) => "holds a control character", "rename the file";
+        text.len() > LONGEST_PATH => "is too long", "at most 1024 bytes are read";
     }
-    if text.starts_with('~') {
-        let help = "write the path from the spec's folder";
-        return Some(("starts with `~`, which is not expanded", help));
-    }
-    if text.split('/').any(|part| part == "..") {
-        let help = "write the path from the checkout's root, with a leading `/`";
-        return Some(("steps out of its folder with `..`", help));
-    }
-    if text.chars().any(char::is_control) {
-        return Some(("holds a control character", "rename the file"));
-    }
-    (text.len() > LONGEST_PATH).then_some(("is too long", "at most 1024 bytes are read"))
 }
 
 forms! {

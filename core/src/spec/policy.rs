@@ -8,20 +8,17 @@ mod difference;
 mod job;
 mod rename;
 
+pub(super) use job::not_allowed;
 use rename::RenamedJob;
 pub use rename::follow_renames;
 
 use std::collections::BTreeMap;
 
-use super::{BackendKind, Job, Override, Spec};
-use crate::grammar::at_most;
+use super::{BackendKind, Job, Override, Spec, SpecErrors};
 use crate::instance::InstanceType;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
 use crate::units::{Usd, count_as_float};
 use difference::Differences;
-
-/// More problems than these are counted.
-const PROBLEMS_SHOWN: usize = 5;
 
 /// What a change does to policy, in sentences.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,7 +36,7 @@ pub struct PolicyChanges {
 }
 
 /// Why the base's policy cannot be applied.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum BasePolicyError {
     /// The jobs of one backend cannot run under the policy of another. The outcome is unknown until the change is merged.
     #[error(
@@ -49,24 +46,15 @@ pub enum BasePolicyError {
         base: BackendKind,
         head: BackendKind,
     },
-    /// The head requests something that the base's policy does not allow: the field and why, never empty.
-    #[error("{}", at_most(.0.clone(), PROBLEMS_SHOWN).join("; "))]
-    NotAllowed(Vec<String>),
+    /// The head requests something that the base's policy does not allow.
+    #[error(transparent)]
+    NotAllowed(#[from] SpecErrors),
 }
 
-impl BasePolicyError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::BackendChanged { .. } => {
-                "review the spec by hand and merge the change of `backend` by itself; the next change is judged again"
-            }
-            Self::NotAllowed(_) => {
-                "the base's policy applies: merge the change of policy by itself first, or use what is allowed"
-            }
-        }
-    }
-}
+/// What to do about another backend, and about what is not allowed.
+pub const MERGE_IT_ALONE: &str = "review the spec by hand and merge the change of `backend` by itself; the next change is judged again";
+const USE_WHAT_IS_ALLOWED: &str =
+    "the base's policy applies: merge the change of policy by itself first, or use what is allowed";
 
 /// The head's spec under the base's policy, and what is said of it. Both specs are as read, without overrides applied.
 ///
@@ -118,19 +106,20 @@ pub fn apply_base_policy(
     let of_base = |job: &Job| base.as_ref().and_then(|base| base.job(&job.name));
     let is_new = |job: &&Job| of_base(job).is_none();
     // More jobs do not get more money.
-    let new_jobs = head.jobs.iter().filter(is_new).count();
-    let share = Usd(cap.0 / count_as_float(new_jobs.max(1)));
-    let base_overrides = base.as_ref().map_or(&[][..], |base| &base.overrides);
+    let new_jobs = head.jobs.iter().filter(is_new);
+    let new_jobs = Vec::from_iter(new_jobs.map(|job| format!("jobs.{}.", job.name)));
+    let share = Usd(cap.0 / count_as_float(new_jobs.len().max(1)));
+    let extended = spec.policy.clone();
+    let mut problems = extended.map_or_else(Vec::new, |policy| spec.narrow(&policy));
+    // Of the others the base's own values count.
+    problems.retain(|it| new_jobs.iter().any(|job| it.field.starts_with(job)));
     for job in &mut spec.jobs {
         let mut differences = Differences::default();
-        if let Some(from) = of_base(job) {
-            let renamed = renamed.iter().find(|renamed| renamed.to == job.name);
-            if let Some(renamed) = renamed {
+        if let Some((from, base)) = of_base(job).zip(base.as_ref()) {
+            for renamed in renamed.iter().filter(|renamed| renamed.to == job.name) {
                 differences.say(renamed.note());
             }
-            let own_fields = job::fields(job, &head.overrides);
-            let base_fields = job::fields(from, base_overrides);
-            job::apply_base_policy(job, from, base_fields, own_fields, &mut differences);
+            job::apply_base_policy(job, (from, [base, head]), &mut differences);
         } else {
             differences.say(cap_spend(job, share));
             if base.is_some() {
@@ -145,23 +134,17 @@ pub fn apply_base_policy(
             changes.job_notes.insert(job.name.clone(), notes);
         }
     }
-    match job::not_allowed(&spec) {
-        problems if problems.is_empty() => Ok((spec, changes)),
-        problems => Err(BasePolicyError::NotAllowed(problems)),
-    }
+    problems.extend(not_allowed(&spec, "the base's `allowed_instances`"));
+    spec.file.refuse(problems, USE_WHAT_IS_ALLOWED)?;
+    Ok((spec, changes))
 }
 
 /// Takes away the prices of listed machines, and says which.
 fn drop_prices(spec: &mut Spec, is_listed: &dyn Fn(&InstanceType) -> bool) -> Option<String> {
     let mut dropped = Vec::new();
     for prices in [&mut spec.prices, &mut spec.spot_prices] {
-        prices.retain(|kind, price| {
-            let is_dropped = is_listed(kind);
-            if is_dropped {
-                dropped.push(format!("{kind} ({} USD/h)", price.0));
-            }
-            !is_dropped
-        });
+        let of_listed = prices.extract_if(.., |kind, _| is_listed(kind));
+        dropped.extend(of_listed.map(|(kind, price)| format!("{kind} ({} USD/h)", price.0)));
     }
     (!dropped.is_empty()).then(|| {
         format!(

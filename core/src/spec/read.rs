@@ -1,22 +1,23 @@
-//! From the file's bytes to a valid [`Spec`], and what stands at the top of it.
+//! From a file's bytes to a valid [`Spec`], or to a policy that specs extend, and what stands at the top of both.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::errors::{NumberedLines, SpecErrors, in_order};
+use super::canary::CanaryPolicy;
+use super::errors::{SpecErrors, SpecFile, in_order};
 use super::instances::InstancePatterns;
 use super::job::JobKeys;
 use super::keys::{List, Map, mapping};
-use super::kind::{Definitions, Kind, Refined, Text};
+use super::kind::{Definitions, Kind, Refined, Text, forms};
 use super::limits::{self, s3_uri_problem};
 use super::overrides::OverrideKeys;
 use super::paths::{ProjectPath, path_problem};
 use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::training::regions;
 use super::yaml::{self, Node, Value};
-use super::{BackendKind, Job, OnInconclusive, Spec, editor};
+use super::{BackendKind, Budget, Job, LineKind, OnInconclusive, Spec, editor};
 use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 
@@ -36,27 +37,50 @@ pub struct SpecSource<'a> {
 ///
 /// With every problem of the file, or with the one that keeps it from being YAML at all.
 pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecErrors> {
-    let fail = |problems, further| SpecErrors::new(source.name, source.bytes, problems, further);
-    let node = yaml::parse(source.bytes).map_err(|problem| fail(vec![problem], 0))?;
-    // The file's own mapping is shown by its first byte.
-    let root = node.span.start..node.span.start + 1;
-    let mut reader = Reader {
+    let reader = Reader {
         known_types,
-        spans: BTreeMap::from([(String::new(), [root.clone(), root])]),
         ..Reader::default()
     };
-    let keys = SpecKeys::read(&node, &At::ROOT, &mut reader);
-    match keys.and_then(|keys| reader.spec(keys)) {
-        Some(mut spec) if reader.problems.is_empty() => {
-            let lines = NumberedLines::of(source.bytes);
-            let places = std::mem::take(&mut reader.places).into_iter();
-            let places = places.map(|(path, offset)| (path, lines.place(offset)));
-            spec.places = places.collect();
-            spec.hash = hash(source.bytes);
-            spec.warnings = in_order(reader.warnings);
-            Ok(spec)
+    let (mut spec, file) = read_keys(source, reader, |keys, reader| reader.spec(keys))?;
+    spec.hash = hash(source.bytes);
+    spec.file = file;
+    Ok(spec)
+}
+
+/// Reads an organization's policy.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_policy(source: SpecSource<'_>) -> Result<OrganizationPolicy, SpecErrors> {
+    let (keys, file) = read_keys(source, Reader::default(), |keys, it| it.policy(keys))?;
+    Ok(OrganizationPolicy { file, keys })
+}
+
+/// What a file's keys mean.
+fn read_keys<K: Kind<Value = K>, T>(
+    source: SpecSource<'_>,
+    mut reader: Reader<'_>,
+    meaning: impl FnOnce(K, &mut Reader<'_>) -> Option<T>,
+) -> Result<(T, SpecFile), SpecErrors> {
+    let SpecSource { name, bytes } = source;
+    let fail = |problems, further| SpecErrors::new(name, bytes, problems, further);
+    let node = yaml::parse(bytes).map_err(|problem| fail(vec![problem], 0))?;
+    // The file's own mapping is shown by its first byte.
+    let root = node.span.start..node.span.start + 1;
+    reader
+        .spans
+        .insert(String::new(), (String::new(), [root.clone(), root]));
+    let keys = K::read(&node, &At::ROOT, &mut reader);
+    let read = keys.and_then(|keys| meaning(keys, &mut reader));
+    match read.filter(|_| reader.problems.is_empty()) {
+        Some(read) => {
+            let (name, bytes) = (name.to_owned(), bytes.to_vec());
+            let spans = reader.spans.into_values();
+            let spans = spans.map(|(path, [_, shown])| (path, shown)).collect();
+            Ok((read, SpecFile { name, bytes, spans }))
         }
-        _ => Err(fail(reader.problems, reader.further)),
+        None => Err(fail(reader.problems, reader.further)),
     }
 }
 
@@ -92,6 +116,8 @@ mapping! {
         required version: FormatVersion;
         /// The backend: where canaries run.
         required backend: ChosenBackend;
+        /// An organization's policy at GitHub, `OWNER/REPOSITORY/PATH@REF`: it fills in what is not written, and no value is looser.
+        optional extends: Extends;
         /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.
         optional region: Region;
         /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
@@ -115,6 +141,41 @@ mapping! {
         /// Known overruns that are agreed to, each with a ceiling, a reason and an expiry date.
         optional overrides: List<OverrideKeys>;
     }
+}
+
+mapping! {
+    /// What no spec that extends the policy may loosen.
+    pub(in crate::spec) struct PolicyKeys named "Policy" {
+        required version: FormatVersion;
+        optional extends: Nothing;
+        plain allowed_instances: InstancePatterns as Vec<String>;
+        optional prices: Prices;
+        plain strict: bool;
+        plain on_inconclusive: OnInconclusive;
+        plain canary: CanaryPolicy as CanaryPolicy;
+        plain budget: Budget as Budget;
+    }
+}
+
+/// Beside the budget's lines, the keys of `canary` and `budget` that a policy has.
+const LIMITS: &str = "spend_limit max_seconds max_share certainty existing_breach";
+
+/// A valid policy of an organization.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrganizationPolicy {
+    /// Its name as errors and reports have it: `my-org/policies/canary-gate.yml@v1 (3f9c2e1)`.
+    pub file: SpecFile,
+    pub(in crate::spec) keys: PolicyKeys,
+}
+
+forms! {
+    /// The address of a policy.
+    Extends: |text| (!limits::is_policy_address(text)).then_some((
+        "is no file of a repository at a branch, a tag or a commit",
+        "write owner, repository, path and that, such as `my-org/policies/canary-gate.yml@v1`"
+    ));
+    /// What a policy extends.
+    Nothing: |_| Some(("is extended by a policy, which extends nothing", "write its keys here, and remove `extends`"));
 }
 
 /// The version of the format; only 1 can be read.
@@ -180,7 +241,7 @@ impl Refined for Region {
 }
 
 /// Prices by instance type.
-type PricesByType = BTreeMap<InstanceType, UsdPerHour>;
+pub(super) type PricesByType = BTreeMap<InstanceType, UsdPerHour>;
 
 /// Prices on demand, and below `spot` those of spot capacity.
 pub(super) enum Prices {}
@@ -247,6 +308,8 @@ impl Reader<'_> {
         let [prices, spot_prices] = keys.prices.unwrap_or_default();
         Some(Spec {
             backend: keys.backend?,
+            extends: keys.extends,
+            policy: None,
             region: keys.region,
             history: keys.history,
             prices,
@@ -257,19 +320,34 @@ impl Reader<'_> {
             recording: keys.recording,
             jobs,
             overrides,
-            warnings: Vec::new(),
+            warnings: in_order(std::mem::take(&mut self.warnings)),
             hash: String::new(),
-            places: BTreeMap::new(),
+            file: SpecFile::default(),
         })
+    }
+
+    /// Checks what is checked of a spec's jobs, and that there are no keys but limits.
+    fn policy(&mut self, mut keys: PolicyKeys) -> Option<PolicyKeys> {
+        let lines = LineKind::ALL.iter().map(|kind| kind.fixed_key());
+        let limits = Vec::from_iter(LIMITS.split(' ').chain(lines));
+        let [canary, budget] = ["canary", "budget"].map(|key| At::ROOT.key(key));
+        self.canary(&canary, keys.canary.clone(), None);
+        self.budget(&At::ROOT, &mut keys.budget, None);
+        for at in [canary, budget] {
+            let written = self.keys_below(&at).into_iter();
+            for key in written.filter(|key| !limits.contains(&key.as_str())) {
+                const HELP: &str = "remove it here, and write it there";
+                self.refuse(&at.key(&key), "is each spec's own, for its own jobs", HELP);
+            }
+        }
+        Some(keys)
     }
 
     fn jobs(&mut self, written: Vec<(String, JobKeys)>) -> Vec<Job> {
         let at = At::ROOT.key("jobs");
         self.refuse_empty(&at, &written, "there is no job", None);
-        let jobs = written.into_iter();
-        let jobs: Vec<Job> = jobs
-            .filter_map(|(name, keys)| self.job(&at.key(&name), name, keys))
-            .collect();
+        let read = |(name, keys): (String, JobKeys)| self.job(&at.key(&name), name, keys);
+        let jobs = Vec::from_iter(written.into_iter().filter_map(read));
         self.limit_patterns(&at, &jobs);
         jobs
     }

@@ -86,7 +86,7 @@ pub(super) struct Reader<'a> {
     pub(super) further: usize,
     pub(super) warnings: Vec<SpecProblem>,
     /// What to underline for the key and for the value of each field that is written, by the id of its place.
-    pub(super) spans: BTreeMap<String, [Range<usize>; 2]>,
+    pub(super) spans: BTreeMap<String, (String, [Range<usize>; 2])>,
     pub(super) known_types: &'a [&'a str],
     /// The region as it is written; absent where it is not.
     pub(super) region: Option<String>,
@@ -97,8 +97,6 @@ pub(super) struct Reader<'a> {
     pub(super) has_local_price: bool,
     /// What the job at hand trains on, `instance` first; empty where that could not be read.
     pub(super) instances: Rc<[InstanceConfiguration]>,
-    /// Offsets of jobs, instances and budget lines, by field path: for annotations of a pull request.
-    pub(super) places: Vec<(String, usize)>,
 }
 
 impl Reader<'_> {
@@ -131,7 +129,7 @@ impl Reader<'_> {
             _ => &node.span,
         };
         let spans = [key.span.clone(), shown.clone()];
-        self.spans.insert(at.id.clone(), spans);
+        self.spans.insert(at.id.clone(), (at.path.clone(), spans));
     }
 
     /// Keeps the place of an item of the list `list`.
@@ -140,7 +138,8 @@ impl Reader<'_> {
             true => self.span(list),
             false => node.span.clone(),
         };
-        self.spans.insert(list.item(index).id, [span.clone(), span]);
+        let at = list.item(index);
+        self.spans.insert(at.id, (at.path, [span.clone(), span]));
     }
 
     /// Whether there is such a key or item, readable or not.
@@ -168,12 +167,12 @@ impl Reader<'_> {
             id.rsplit_once('\0').map(|(above, _)| above)
         });
         let found = ids.find_map(|id| self.spans.get(id));
-        found.map_or(0..1, |spans| spans[usize::from(!at.is_name)].clone())
+        found.map_or(0..1, |(_, spans)| spans[usize::from(!at.is_name)].clone())
     }
 
-    /// Keeps where a field stands, for annotations of a pull request.
-    pub(super) fn remember(&mut self, at: &At) {
-        self.places.push((at.path.clone(), self.span(at).start));
+    /// Whether this machine may have a price: the policy that a spec extends may name one.
+    pub(super) fn may_have_local_price(&self) -> bool {
+        self.has_local_price || self.is_written(&At::ROOT.key("extends"))
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -216,13 +215,8 @@ impl Reader<'_> {
             self.further += 1;
             return;
         }
-        self.problems.push(SpecProblem {
-            field: path.to_owned(),
-            message,
-            help,
-            place: None,
-            span: Some(span),
-        });
+        let problem = SpecProblem::of(path, message, Some(span));
+        self.problems.push(SpecProblem { help, ..problem });
     }
 
     /// Reports text that is not of a form: the problem, behind the text in a sentence, and what to write.

@@ -54,22 +54,12 @@ type Parsed<T> = Result<T, SpecProblem>;
 
 /// A problem that keeps the bytes from being a tree. Only the first is reported, since later ones may follow from it.
 fn problem(message: impl Into<String>, span: Range<usize>) -> SpecProblem {
-    SpecProblem {
-        message: message.into(),
-        span: Some(span),
-        ..SpecProblem::default()
-    }
+    SpecProblem::of("", message, Some(span))
 }
 
 impl SpecProblem {
     fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
-        self
-    }
-
-    /// The same problem as one of the whole file.
-    fn anywhere(mut self) -> Self {
-        self.span = None;
         self
     }
 }
@@ -79,7 +69,7 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed<Node> {
     if bytes.len() > MAX_SPEC_BYTES {
         let message = format!("the file is larger than {} MiB", MAX_SPEC_BYTES >> 20);
         let help = "a spec is a few kB; is this the right file?";
-        return Err(problem(message, 0..0).help(help).anywhere());
+        return Err(SpecProblem::of("", message, None).help(help));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
     let without_mark = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -100,7 +90,7 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed<Node> {
     root.filter(|root| root.value != Value::Null)
         .ok_or_else(|| {
             let help = "`canary-gate init` writes a spec to start from";
-            problem("the file is empty", 0..0).help(help).anywhere()
+            SpecProblem::of("", "the file is empty", None).help(help)
         })
 }
 

@@ -89,6 +89,6 @@ fn spot(
     let place = fields
         .iter()
         .flatten()
-        .find_map(|field| project.spec.place(field))?;
+        .find_map(|field| project.spec.file.place(field))?;
     Some((project.place.file.clone(), place))
 }

@@ -30,13 +30,14 @@ use crate::commands::sweep::{self, Sweeping};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, AppResult, Loudness, printable, say};
 use crate::exit::{self, Strictness};
-use crate::gate::{GateFailure, backend, outcome};
+use crate::gate::{GateFailure, outcome};
 use crate::github::{Environment, Github};
 use crate::grammar::count;
 use crate::history::Command;
 use crate::report::{DOCUMENTS, Leftovers};
 use crate::units::Usd;
 use crate::verdict::Verdict;
+use crate::workspace::environment::pace;
 use crate::workspace::{Checkout, Project, RunOrigin, base_policy, checkout, written_spec};
 use inputs::{ActionCommand, Inputs, Upkeep, is_pattern};
 use post_step::Stage;
@@ -318,7 +319,7 @@ async fn prepare<'a>(
         _ => Some(trigger.change(&project, base.as_ref()).await?),
     };
     let (max_spend, of_new_jobs) = specs.left(inputs.max_spend);
-    base_policy::apply(&mut project, policy, Some(of_new_jobs))?;
+    base_policy::apply(&mut project, policy, Some(of_new_jobs)).await?;
     let is_shown = !specs.are_many || specs.commented.contains(&publisher.subject);
     let is_untouched = |change| specs::is_untouched(&project, change);
     if !is_shown && change.as_ref().is_some_and(is_untouched) {
@@ -384,7 +385,7 @@ fn client(environment: &Environment, inputs: &Inputs) -> AppResult<Github> {
             .help("leave it out: its default is the workflow's own token, `${{ github.token }}`")
             .during("reading the inputs"));
     };
-    Ok(Github::new(environment, token, backend::pace()?)?)
+    Ok(Github::new(environment, token, pace()?)?)
 }
 
 /// Refuses local canaries: the image has nothing to run training code with.
@@ -432,7 +433,7 @@ fn nothing_run(why: Vec<String>) -> Checked {
 
 /// `command: sweep`: stops what dead runs left, by the checked-out spec.
 async fn sweep_all(spec: &SpecArguments, inputs: &Inputs) -> AppResult<Checked> {
-    let mut project = Project::load(spec)?;
+    let mut project = Project::as_it_stands(spec)?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
     let now = Sweep::Expired(jiff::Timestamp::now());

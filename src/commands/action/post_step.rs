@@ -100,7 +100,7 @@ async fn sweep(
     inputs: &Inputs,
 ) -> AppResult<Leftovers> {
     let spec = begun.spec.clone();
-    let mut project = Project::load(&SpecArguments { spec })?;
+    let mut project = Project::as_it_stands(&SpecArguments { spec })?;
     if !project.traits().is_remote {
         return Ok(Leftovers::Nothing);
     }

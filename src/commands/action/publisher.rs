@@ -254,7 +254,7 @@ impl<'a> Publisher<'a> {
         if affected.is_empty() {
             return;
         }
-        self.stamp.policy = Some(project.policy.source());
+        self.stamp.policy = Some(project.policy.source(&project.spec));
         let names = affected.iter().map(|one| one.job.name.clone());
         let outputs = affected.iter().filter_map(|one| {
             let output = one.job.training.sagemaker.output.clone()?;

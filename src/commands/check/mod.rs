@@ -18,7 +18,7 @@ use crate::workspace::Project;
 use crate::workspace::changed_files::{named_jobs, warn_of_idle_globs};
 
 pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> AppResult<u8> {
-    let mut project = Project::load(&arguments.spec)?;
+    let mut project = Project::load(&arguments.spec).await?;
     project.open_folders(&arguments.data)?;
     let jobs = named_jobs(&arguments.jobs, &project)?;
     project.warn(loudness);
@@ -26,7 +26,7 @@ pub(crate) async fn check(arguments: &CheckArguments, loudness: Loudness) -> App
     let mut text = format!(
         "✓ the spec has no errors: {}, backend {}\n",
         count(project.spec.jobs.len(), "job"),
-        project.spec.backend
+        project.backend_words()
     );
     let mut missing = 0;
     let backend = match backend::backend_of(&project, &[], RunTags::default()).await {

@@ -12,7 +12,7 @@ use crate::history::Command;
 use crate::workspace::{Project, RunOrigin};
 
 pub(super) async fn history(command: &HistoryCommand, loudness: Loudness) -> AppResult<u8> {
-    let project = Project::load(match command {
+    let project = Project::as_it_stands(match command {
         HistoryCommand::List(arguments) => &arguments.spec,
         HistoryCommand::Show(arguments) => &arguments.spec,
         HistoryCommand::Export(arguments) => &arguments.spec,

@@ -198,7 +198,7 @@ impl CheckedTree {
 
     fn project(&self) -> Project {
         let spec = Some(self.path("canary-gate.yml"));
-        Project::load(&SpecArguments { spec }).unwrap()
+        Project::as_it_stands(&SpecArguments { spec }).unwrap()
     }
 }
 

@@ -262,16 +262,17 @@ pub(super) fn git_commit(place: &Place, one: &Commit) -> Value {
     commit(file, place, one, "git/commits")
 }
 
+pub(super) fn one_commit(place: &Place, one: &Commit) -> Value {
+    let file = include_str!("answers/commit.json");
+    commit(file, place, one, "commits")
+}
+
 pub(super) fn comparison(
     place: &Place,
     [base, head, merge_base]: [&Commit; 3],
     ahead: &[&Commit],
     behind: usize,
 ) -> Value {
-    let commit = |one: &Commit| {
-        let file = include_str!("answers/commit.json");
-        commit(file, place, one, "commits")
-    };
     let status = match (ahead.len(), behind) {
         (0, 0) => "identical",
         (0, _) => "behind",
@@ -280,12 +281,12 @@ pub(super) fn comparison(
     };
     let fields = json!({
         "range": format!("{}...{}", base.id, head.id),
-        "base": commit(base),
-        "merge_base": commit(merge_base),
+        "base": one_commit(place, base),
+        "merge_base": one_commit(place, merge_base),
         "status": status,
         "ahead_by": ahead.len(),
         "behind_by": behind,
-        "commits": ahead.iter().map(|one| commit(one)).collect::<Vec<_>>(),
+        "commits": ahead.iter().map(|one| one_commit(place, one)).collect::<Vec<_>>(),
     });
     filled(include_str!("answers/comparison.json"), place, fields)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::REPOSITORY;
 use super::answers::{
-    Answer, comparison, failure, git_commit, issue_comment, node_id, pull_request, tree,
+    Answer, comparison, failure, git_commit, issue_comment, node_id, one_commit, pull_request, tree,
 };
 use super::files::{Kind, Node};
 use super::state::{Said, State};
@@ -43,7 +43,8 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
     if path == "/graphql" {
         return graphql(state, said);
     }
-    let Some(below) = path.strip_prefix(&format!("/repos/{REPOSITORY}/")) else {
+    let below = |name: &str| path.strip_prefix(&format!("/repos/{name}/"));
+    let Some(below) = below(REPOSITORY).or_else(|| below("example/policies")) else {
         return not_found();
     };
     let parts: Vec<String> = below.split('/').map(decoded).collect();
@@ -64,6 +65,10 @@ pub(super) fn answer(state: &mut State, web: &str, api: &str, said: &Said) -> An
         ("POST", ["statuses", sha]) => checks::set_status(state, &place, sha, said),
         ("GET", ["commits", sha, "status"]) => checks::combined(state, &place, sha),
         ("GET", ["commits", sha, "check-runs"]) => checks::list(state, &place, sha, query),
+        ("GET", ["commits", name]) => match state.references.get(*name) {
+            Some(sha) => Answer::json(200, &one_commit(&place, &state.commits[sha])),
+            None => failure(422, &format!("No commit found for SHA: {name}")),
+        },
         ("POST", ["check-runs"]) => checks::create(state, &place, said),
         ("PATCH", ["check-runs", id]) => checks::update(state, &place, id, said),
         ("GET", ["issues"]) => issues::list(state, &place, said, query),

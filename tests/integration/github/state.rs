@@ -118,6 +118,8 @@ pub(crate) struct State {
     pub(crate) commits: HashMap<String, Commit>,
     pub(super) trees: BTreeMap<String, Vec<Node>>,
     pub(crate) tree_limit: usize,
+    /// Branches and tags of `example/policies`, by name.
+    pub(crate) references: BTreeMap<String, String>,
     pub(super) pulls: BTreeMap<u64, Pull>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) issues: Vec<Issue>,
@@ -139,6 +141,7 @@ impl State {
             commits: HashMap::new(),
             trees: BTreeMap::new(),
             tree_limit: 100_000,
+            references: BTreeMap::new(),
             pulls: BTreeMap::new(),
             comments: Vec::new(),
             issues: Vec::new(),

@@ -32,6 +32,8 @@ pub(super) enum Deed {
     Fork(Option<String>),
     /// The commit that is checked out: `base`, `head`, or one with the files of a folder.
     Checkout(String),
+    /// A branch or a tag of `example/policies`, which has the files of a folder.
+    Policies(String, String),
     /// The base's commit is gone.
     LoseBase,
     /// Puts the label on, or takes it off: who, and when.
@@ -152,6 +154,10 @@ impl Case {
                 };
                 workflow.project.write(".git/HEAD", &format!("{commit}\n"));
             }
+            Deed::Policies(name, folder) => {
+                let commit = github.commit(&[], &files(&folder));
+                github.state().references.insert(name, commit);
+            }
             Deed::LoseBase => {
                 github.state().commits.remove(workflow.base());
             }
@@ -209,4 +215,4 @@ fn on_github() -> (Project, Option<FakeAws>) {
     (Project::empty(), None)
 }
 
-super::files!(on_github; "action/" accept_label, check_run, drift, events, forks, many_specs, pull_request, trouble);
+super::files!(on_github; "action/" accept_label, check_run, drift, events, forks, many_specs, organization, pull_request, trouble);

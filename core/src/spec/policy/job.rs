@@ -1,24 +1,17 @@
 //! One job that both know: the head's work under the base's policy.
 
+use std::collections::BTreeSet;
+
 use super::difference::{Differences, LONGEST_VALUE, NONE};
 use crate::metric::Metric;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
 use crate::spec::reader::cut;
-use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec};
+use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec, SpecProblem};
 
-/// The fields of a job, with the overrides of its budget.
-pub(super) fn fields(job: &Job, overrides: &[Override]) -> Vec<Field> {
-    let mut fields = fields_of(job);
-    fields.extend(Override::fields(overrides, &job.name));
-    fields
-}
-
-/// Gives the head's job the base's policy. `base` and `head` are the fields of both.
+/// Gives the head's job, which both specs have, the policy of the base's.
 pub(super) fn apply_base_policy(
     job: &mut Job,
-    from: &Job,
-    base: Vec<Field>,
-    head: Vec<Field>,
+    (from, [base, head]): (&Job, [&Spec; 2]),
     differences: &mut Differences,
 ) {
     say_narrower_paths(&from.paths, &job.paths, differences);
@@ -27,8 +20,13 @@ pub(super) fn apply_base_policy(
         let pattern = field.path.strip_prefix("training.metrics.");
         pattern.is_none_or(|name| reads(&from.budget, name))
     };
-    let read = |fields: Vec<Field>| -> Vec<Field> { fields.into_iter().filter(is_read).collect() };
-    differences.compare(&read(base), &read(head));
+    // With the overrides of its budget.
+    let [base, head] = [base, head].map(|spec| {
+        let own = spec.job(&job.name).map_or_else(Vec::new, fields_of);
+        let agreed = Override::fields(&spec.overrides, &job.name);
+        Vec::from_iter(own.into_iter().filter(is_read).chain(agreed))
+    });
+    differences.compare(&base, &head);
     say_longer_run(from, job, differences);
     job.take_base(from, FieldRule::EACH);
     // Where no time is written, the full run's own limit stands for it, and that is the head's.
@@ -74,20 +72,24 @@ fn say_longer_run(base: &Job, head: &Job, differences: &mut Differences) {
     }
 }
 
-/// What of the head's spec would be refused in one file with the base's policy: the field and why. The head's own file was valid.
-pub(super) fn not_allowed(spec: &Spec) -> Vec<String> {
+/// What of a spec is refused under another file's policy, by which each type of machine that is not `allowed` is named once of a job.
+/// Its own file was valid.
+pub(in crate::spec) fn not_allowed(spec: &Spec, allowed: &str) -> Vec<SpecProblem> {
     let mut problems = Vec::new();
     let is_allowed = spec.allowed();
     for job in &spec.jobs {
         let place = format!("jobs.{}", job.name);
+        let mut said = BTreeSet::new();
         let others = job.alternatives.iter().enumerate();
         let others = others.map(|(index, one)| (format!("alternatives[{index}]"), one));
         let own = std::iter::once(("instance".to_owned(), &job.instance));
         for (key, configuration) in own.chain(others) {
             let members = configuration.members().into_iter();
-            let refused = members.filter(|(kind, _)| !is_allowed(kind));
+            let refused =
+                members.filter(|(kind, _)| !is_allowed(kind) && said.insert((*kind).clone()));
             problems.extend(refused.map(|(kind, _)| {
-                format!("{place}.{key}: `{kind}` is not among the base's `allowed_instances`")
+                let why = format!("`{kind}` is not allowed by {allowed}");
+                SpecProblem::of(&format!("{place}.{key}"), why, None)
             }));
         }
         // The head's channels may not go with the base's network and output.
@@ -103,7 +105,7 @@ pub(super) fn not_allowed(spec: &Spec) -> Vec<String> {
                 continue;
             };
             let field = format!("{place}.training.channels.{}.uri", channel.name);
-            problems.push(format!("{field}: {why}"));
+            problems.push(SpecProblem::of(&field, why, None));
         }
     }
     problems

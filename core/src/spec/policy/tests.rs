@@ -54,7 +54,8 @@ fn side(case: &str, side: &str) -> Spec {
 
 /// The fields of a spec and of its first job, as path and words.
 fn all_fields(spec: &Spec) -> Vec<(String, String, Whose)> {
-    let job = job::fields(&spec.jobs[0], &spec.overrides).into_iter();
+    let agreed = Override::fields(&spec.overrides, &spec.jobs[0].name);
+    let job = fields_of(&spec.jobs[0]).into_iter().chain(agreed);
     let all = fields_of(spec).into_iter().chain(job);
     all.map(|it| (it.path, it.words, it.rule.whose)).collect()
 }
@@ -63,6 +64,10 @@ fn all_fields(spec: &Spec) -> Vec<(String, String, Whose)> {
 fn said(head: &Spec, base: &Spec) -> String {
     let (spec, notes) = match apply_base_policy(head, Some(base), CAP, &|_| false) {
         Ok(applied) => applied,
+        Err(BasePolicyError::NotAllowed(errors)) => {
+            let problems = errors.problems.iter().map(ToString::to_string);
+            return format!("refused: {}", Vec::from_iter(problems).join("; "));
+        }
         Err(error) => return format!("refused: {error}"),
     };
     let mut said = notes.notes.clone();

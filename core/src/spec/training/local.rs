@@ -6,7 +6,7 @@ use super::{BackendEntry, SagemakerTraining, Training};
 use crate::spec::field::FieldRule;
 use crate::spec::holds_secrets;
 use crate::spec::keys::{List, mapping, names};
-use crate::spec::kind::{AnyText, Refined, Text};
+use crate::spec::kind::{AnyText, Refined, Text, first_problem};
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::run_place::RunPlace;
 
@@ -44,21 +44,16 @@ impl Refined for CacheFolder {
         let below = text.strip_prefix("~/").unwrap_or_default();
         let below = below.trim_end_matches('/');
         let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-        let problem = if !below.split('/').all(is_plain) || below.chars().any(char::is_control) {
-            Some((
+        let problem = first_problem! {
+            !below.split('/').all(is_plain) || below.chars().any(char::is_control) =>
                 "is not a folder of the home folder",
-                "write `~/` and the folder of the cache, such as `~/.cache/huggingface/hub`",
-            ))
-        } else if below == ".cache" {
-            Some((
+                "write `~/` and the folder of the cache, such as `~/.cache/huggingface/hub`";
+            below == ".cache" =>
                 "holds the caches of every program, tokens among them",
-                "name a cache in it, such as `~/.cache/huggingface/hub`",
-            ))
-        } else {
-            holds_secrets(Path::new(below)).then_some((
+                "name a cache in it, such as `~/.cache/huggingface/hub`";
+            holds_secrets(Path::new(below)) =>
                 "holds secrets, which no canary gets",
-                "name the folder that holds the models or the data alone",
-            ))
+                "name the folder that holds the models or the data alone";
         };
         reader.form(at, &text, problem);
         Some(below.to_owned())
@@ -118,17 +113,13 @@ impl Reader<'_> {
     }
 
     pub(in crate::spec) fn check_command(&mut self, at: &At, command: &[String]) {
-        if command.first().is_none_or(|word| word.trim().is_empty()) {
-            let message = "the command names no program";
-            self.refuse(at, message, "write `[python3, train.py]`");
-        } else if let [only] = command
-            && only.trim().contains(char::is_whitespace)
-        {
-            let message = format!(
-                "{} is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`",
-                quoted(only)
-            );
-            self.warn(at, message);
+        let program = command.first().map_or("", String::as_str);
+        let has_space = command.len() == 1 && program.trim().contains(char::is_whitespace);
+        rules! { self, at;
+            refuse "" if program.trim().is_empty() =>
+                "the command names no program", "write `[python3, train.py]`";
+            warn "" if has_space =>
+                format!("{} is one word with a space in it, so it names one program; write each word by itself: `[python3, train.py]`", quoted(program));
         }
     }
 }

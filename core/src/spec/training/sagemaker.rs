@@ -251,16 +251,14 @@ impl Reader<'_> {
                 ("a value", value, &value_at, limits::TAG_VALUE),
             ] {
                 self.too_long(at, what, text, most);
-                if !limits::is_tag_text(text) {
-                    let message = "a tag holds letters, digits, spaces and `_.:/=+-@` only";
-                    self.wrong(at, message);
+                rules! { self, at;
+                    wrong "" if !limits::is_tag_text(text) => "a tag holds letters, digits, spaces and `_.:/=+-@` only";
                 }
             }
             let lower = name.to_lowercase();
             for (beginning, owner) in [("aws:", "AWS"), ("canary-gate:", "canary-gate")] {
-                if lower.starts_with(beginning) {
-                    let message = format!("tags of this form are set by {owner} alone");
-                    self.wrong(&name_at, message);
+                rules! { self, name_at;
+                    wrong "" if lower.starts_with(beginning) => format!("tags of this form are set by {owner} alone");
                 }
             }
         }

@@ -89,7 +89,7 @@ impl TestCheckout {
     }
 
     fn project(&self) -> Project {
-        Project::load(&self.arguments()).unwrap()
+        Project::as_it_stands(&self.arguments()).unwrap()
     }
 
     /// The keys of the job and of its canaries, in the order of the plan.
@@ -126,10 +126,7 @@ impl TestCheckout {
             let canaries = runs.iter().map(|run| keys.canary(run, &[])).collect();
             (keys, canaries)
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        runtime.block_on(keys)
+        block_on(keys)
     }
 
     fn base_of(&self, base: &str) -> BaseCommit {
@@ -143,6 +140,11 @@ impl TestCheckout {
         let found = BaseCommit::of_git(&self.project(), &self.arguments(), &change);
         found.unwrap().unwrap()
     }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(future)
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn a_merged_change_is_known_by_the_key_it_had_as_a_change() {
         changed_files: None,
     };
     let base = base_policy::base_of(&change, &checkout.arguments(), &arguments).unwrap();
-    base_policy::apply(&mut change, base, Some(Usd(5.0))).unwrap();
+    block_on(base_policy::apply(&mut change, base, Some(Usd(5.0)))).unwrap();
     let (keys, _) = checkout.keys_of(&change);
     checkout.git(&["checkout", "--quiet", "main"]);
     checkout.git(&[

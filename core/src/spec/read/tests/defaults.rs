@@ -161,7 +161,7 @@ fn every_default_of_the_schema_is_what_the_reader_does() {
         };
         let written = spec_with(*case, mapping, &format!("{key}: {value}, "));
         let [written, left_out] = [written, left_out].map(|spec| Spec {
-            places: BTreeMap::new(),
+            file: SpecFile::default(),
             ..meaning(spec)
         });
         assert_eq!(written, left_out, "{field}: {value} ({case:?})");

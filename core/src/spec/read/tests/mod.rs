@@ -104,7 +104,7 @@ fn the_full_example_and_a_short_spec_mean_what_they_say() {
         line: 48,
         column: 13,
     };
-    assert_eq!(example.place("jobs.churn.budget.cost"), Some(cost));
+    assert_eq!(example.file.place("jobs.churn.budget.cost"), Some(cost));
     assert_eq!(example.hash.len(), 16);
 }
 
