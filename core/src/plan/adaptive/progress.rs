@@ -52,8 +52,11 @@ pub fn limit_of_full_run(
     let most = most.min(situation.left() - reserve);
     // It does not end, so the fewest runs of a forecast are still to come.
     let cheapest = situation.open_rungs().next();
-    let cheapest = cheapest.map_or(0.0, |rung| candidate(rung, &time).likely);
-    let most = most - cheapest * count_as_float(situation.missing_runs());
+    let most = match (situation.missing_runs(), cheapest) {
+        (0, _) => most,
+        (_, None) => return None,
+        (missing, Some(rung)) => most - candidate(rung, &time).likely * count_as_float(missing),
+    };
     let limit = best.min(most).min(situation.max_runtime.0);
     (limit >= least).then_some(Seconds(limit))
 }
