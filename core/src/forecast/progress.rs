@@ -1,14 +1,15 @@
 //! The time of a full run by the **progress** that a canary of all the data, below the full run, printed until its limit ended it.
 //!
 //! ```text
-//! T = t_m + (N - d_m) r e^(f/2) + l,    ln y = ln T + s t_5,    s^2 = 0.08^2 + (0.25 f)^2 + g^2 + p^2
+//! T = t_m + (N - d_m) r e^(f/2) + l,    ln y = ln T + s t_5,    s^2 = 0.08^2 + (0.25 f)^2 + g^2 + p^2 + (l/T)^2
 //! ```
 //!
 //! It printed that d_i of N steps were done at t_i, i = 0 to m. r is the time of a step in the later half of these: the first ones
 //! warm up. g is the logarithm of how many times as long that is as in the earlier half; it widens the interval and does not move
 //! the point, because the first steps say little of the last. f is the logarithm of how many times as long a step after this part of
 //! the work takes as one of the later half, in the largest canary that ran to its end: steps get dearer, epochs have pauses. Only half
-//! of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes after the last step, by a line in the share through the smallest and the largest canary.
+//! of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes
+//! after the last step, by a line in the share through the smallest and the largest canary.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.

@@ -44,7 +44,7 @@ impl Spec {
             all.prices("prices", &mut self.prices, on_demand);
             all.prices("prices.spot", &mut self.spot_prices, spot);
         }
-        self.jobs.iter_mut().for_each(|job| all.job(job));
+        all.jobs(&mut self.jobs, |_| true);
         for (index, agreed) in self.overrides.iter_mut().enumerate() {
             let field = format!("overrides[{index}].up_to");
             let key = format!("budget.{}", agreed.budget);
@@ -54,6 +54,18 @@ impl Spec {
             }
         }
         self.policy = Some(policy.clone());
+        all.said
+    }
+
+    /// The same of some jobs alone, where all else that the spec has is another's, which is narrowed already.
+    pub(super) fn narrow_jobs(
+        &mut self,
+        policy: &Arc<OrganizationPolicy>,
+        are: impl Fn(&Job) -> bool,
+    ) -> Vec<SpecProblem> {
+        let (file, said) = (&self.file, Vec::new());
+        let mut all = Narrowing { policy, file, said };
+        all.jobs(&mut self.jobs, are);
         all.said
     }
 }
@@ -97,6 +109,11 @@ impl Narrowing<'_> {
             self.say(field, &own, key, &most);
         }
         own.clone_from(most);
+    }
+
+    fn jobs(&mut self, jobs: &mut [Job], are: impl Fn(&Job) -> bool) {
+        let jobs = jobs.iter_mut().filter(|job| are(job));
+        jobs.for_each(|job| self.job(job));
     }
 
     fn job(&mut self, job: &mut Job) {

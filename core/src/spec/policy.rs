@@ -109,10 +109,10 @@ pub fn apply_base_policy(
     let new_jobs = head.jobs.iter().filter(is_new);
     let new_jobs = Vec::from_iter(new_jobs.map(|job| format!("jobs.{}.", job.name)));
     let share = Usd(cap.0 / count_as_float(new_jobs.len().max(1)));
-    let extended = spec.policy.clone();
-    let mut problems = extended.map_or_else(Vec::new, |policy| spec.narrow(&policy));
-    // Of the others the base's own values count.
-    problems.retain(|it| new_jobs.iter().any(|job| it.field.starts_with(job)));
+    // Of all else the base's own values count, which are within its policy.
+    let is_added = |job: &Job| new_jobs.contains(&format!("jobs.{}.", job.name));
+    let mut problems =
+        (spec.policy.clone()).map_or_else(Vec::new, |policy| spec.narrow_jobs(&policy, is_added));
     for job in &mut spec.jobs {
         let mut differences = Differences::default();
         if let Some((from, base)) = of_base(job).zip(base.as_ref()) {
