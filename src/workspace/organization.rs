@@ -35,11 +35,14 @@ pub(crate) async fn policy_of(spec: &Spec) -> Result<Option<Arc<OrganizationPoli
     if !known.contains_key(address) {
         let (name, bytes) = read(address).await?;
         let (name, bytes) = (&*name, &*bytes);
-        // It may be of a private repository, and be no policy at all: no line of it is shown.
+        // A change may name any file that the token reads: what it says is not for all who read the change.
         let policy = spec::read_policy(SpecSource { name, bytes }).map_err(|errors| {
             let what = format!("the policy {name}, which the spec extends, cannot be used");
-            let listed = AppError::from(errors).listed_below(what).help(WAY_OUT);
-            listed.without(&SecretMask::default())
+            let error = match is_in_ci() {
+                true => AppError::usage(format!("{what}; `canary-gate validate` says why")),
+                false => AppError::from(errors).listed_below(what),
+            };
+            error.help(WAY_OUT).without(&SecretMask::default())
         })?;
         known.insert(address.clone(), Arc::new(policy));
     }
@@ -85,12 +88,17 @@ async fn read(address: &str) -> Result<(String, Vec<u8>), AppError> {
     Ok((name, bytes))
 }
 
+fn is_in_ci() -> bool {
+    let names = ["CI", "GITHUB_ACTIONS", "TF_BUILD"];
+    names.iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// Where a policy of a commit is kept. Nowhere in CI and in a checkout: what a change runs could write one there.
 fn kept_at(policy: &str) -> Option<PathBuf> {
     let home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
     let cache = variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
     let cache = files::resolve_as_far_as_there(&cache.filter(|it| it.is_absolute())?).ok()?;
     let is_in_checkout = cache.ancestors().any(|folder| folder.join(".git").exists());
-    let is_own = !is_in_checkout && std::env::var_os("CI").is_none();
+    let is_own = !is_in_checkout && !is_in_ci();
     is_own.then(|| cache.join("canary-gate/policies").join(policy))
 }
