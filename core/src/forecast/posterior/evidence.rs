@@ -1,6 +1,6 @@
 //! How well each candidate explains the runs: the grid over the fixed part and the part that goes with the work.
 
-use std::collections::HashMap;
+use std::ops::Range;
 
 use super::super::law::Shape;
 use super::super::predictive::Spread;
@@ -17,12 +17,11 @@ const MOST_ZOOM_PASSES: usize = 16;
 /// The grid is fine enough if the neighbours of its highest point are lower by less than this, in the logarithm: steps of about a
 /// standard deviation, at which the trapezoidal rule integrates a normal density to six digits.
 const FINE_ENOUGH: f64 = 0.5;
-/// Values of k, the part of the growth that goes with the work: so many steps in ln(1 - k + k q) of the least work q, and so
-/// many more between the neighbours of the best of them.
-const WORK_STEPS: u32 = 16;
-const FINER_WORK_STEPS: u32 = 8;
+/// Values of k, the part of the growth that goes with the work: so many steps in ln(1 - k + k q) of the least work q.
+const WORK_STEPS: u32 = 24;
 /// The first grid over c, the part of what is fixed that only cold runs have.
 const COLD_STEPS: u32 = 4;
+
 /// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
 #[derive(Clone)]
 pub(in crate::forecast) struct Evidence<'a> {
@@ -30,8 +29,8 @@ pub(in crate::forecast) struct Evidence<'a> {
     groups: Vec<Group>,
     /// Whether there are cold runs and warm ones, and that matters.
     is_mixed: bool,
-    /// One run for each share, work and start that the runs have.
-    places: Vec<Observation>,
+    /// Those of all groups, each with the logarithm of its value.
+    runs: Vec<(Observation, f64)>,
     /// The noise as the runs show it.
     pub(in crate::forecast) noise: ResidualNoise,
     /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
@@ -76,51 +75,36 @@ impl ResidualNoise {
 /// Runs with one S.
 #[derive(Clone)]
 struct Group {
-    runs: Vec<ObservedRun>,
+    /// Where they stand among all.
+    runs: Range<usize>,
     weight_total: f64,
-}
-
-#[derive(Clone, Copy)]
-struct ObservedRun {
-    /// Where its share and work stand among the places.
-    place: usize,
-    logarithm: f64,
-    weight: f64,
 }
 
 impl<'a> Evidence<'a> {
     /// At least one group, none of them empty.
     pub(in crate::forecast) fn new(groups: &[&[Observation]], prior: &'a Prior) -> Self {
         debug_assert!(!groups.is_empty() && groups.iter().all(|group| !group.is_empty()));
-        let mut places: Vec<Observation> = Vec::new();
-        let mut known = HashMap::new();
-        let mut place = |run: &Observation| {
-            *known
-                .entry((run.share.to_bits(), run.work.to_bits(), run.is_warm))
-                .or_insert_with(|| {
-                    places.push(*run);
-                    places.len() - 1
-                })
+        let mut before = 0;
+        let group = |group: &&[Observation]| {
+            let start = before;
+            before += group.len();
+            Group {
+                runs: start..before,
+                weight_total: group.iter().map(|run| run.weight).sum(),
+            }
         };
-        let mut observed = |run: &Observation| ObservedRun {
-            place: place(run),
-            logarithm: run.value.ln(),
-            weight: run.weight,
-        };
-        let group = |runs: &&[Observation]| Group {
-            runs: runs.iter().map(&mut observed).collect(),
-            weight_total: runs.iter().map(|run| run.weight).sum(),
-        };
-        let groups: Vec<Group> = groups.iter().map(group).collect();
-        let runs: usize = groups.iter().map(|group| group.runs.len()).sum();
+        let groups_of_runs: Vec<Group> = groups.iter().map(group).collect();
+        let runs = groups.concat();
         Self {
             prior,
-            noise: ResidualNoise::of(prior, runs, groups.len()),
-            groups,
+            noise: ResidualNoise::of(prior, runs.len(), groups.len()),
+            groups: groups_of_runs,
             is_mixed: prior.no_cold_weight < 1.0
-                && places.iter().any(|run| run.is_warm)
-                && places.iter().any(|run| !run.is_warm),
-            places,
+                && runs.iter().any(|run| run.is_warm)
+                && runs.iter().any(|run| !run.is_warm),
+            runs: (runs.into_iter())
+                .map(|run| (run, run.value.ln()))
+                .collect(),
             ln_reached: 0.0,
         }
     }
@@ -148,9 +132,9 @@ impl<'a> Evidence<'a> {
 
     /// A candidate's estimate of ln S in each group.
     pub(in crate::forecast) fn centers(&self, candidate: &WeighedLaw) -> Vec<f64> {
-        let places = self.places.iter();
-        let relative: Vec<f64> = places.map(|run| candidate.ln_relative_of(run)).collect();
-        let center = |group: &Group| group.center_and_squares(&relative).0;
+        let runs = self.runs.iter();
+        let relative: Vec<f64> = runs.map(|(run, _)| candidate.ln_relative_of(run)).collect();
+        let center = |group: &Group| self.center_and_squares(group, &relative).0;
         self.groups.iter().map(center).collect()
     }
 
@@ -169,7 +153,7 @@ impl<'a> Evidence<'a> {
     /// Between the masses on none and all, the factor h = 1 - k + k q of the least work q is uniform on a logarithmic scale: even
     /// steps of k itself would leave a large gap before k = 1.
     pub(in crate::forecast) fn work_parts(&self) -> Vec<(f64, f64)> {
-        let works = self.places.iter().map(|run| run.work);
+        let works = self.runs.iter().map(|(run, _)| run.work);
         let least = works.fold(1.0, f64::min);
         if least >= 1.0 {
             return vec![(0.0, 0.0)];
@@ -177,24 +161,9 @@ impl<'a> Evidence<'a> {
         let range = least.ln();
         let part = |at: f64| ((1.0 - (at * range).exp()) / (1.0 - least)).min(1.0);
         let steps = f64::from(WORK_STEPS);
-        let mut places: Vec<f64> = (0..=WORK_STEPS)
+        let places: Vec<f64> = (0..=WORK_STEPS)
             .map(|step| f64::from(step) / steps)
             .collect();
-        let evidence =
-            |at: f64| highest_weight(&self.with_work_part(Shape::linear(), part(at), 0.0));
-        let best = places
-            .iter()
-            .copied()
-            .map(|at| (at, evidence(at)))
-            .max_by(|(_, a), (_, b)| a.total_cmp(b))
-            .map_or(0.0, |(at, _)| at);
-        let (from, to) = ((best - 1.0 / steps).max(0.0), (best + 1.0 / steps).min(1.0));
-        places.extend(
-            (1..FINER_WORK_STEPS)
-                .map(|step| from + (to - from) * f64::from(step) / f64::from(FINER_WORK_STEPS)),
-        );
-        places.sort_by(f64::total_cmp);
-        places.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
         let (none, all) = (self.prior.no_work_weight, self.prior.all_work_weight);
         let last = places.len() - 1;
         (0..=last)
@@ -231,9 +200,11 @@ impl<'a> Evidence<'a> {
         work_part: f64,
         log_prior: f64,
     ) -> Vec<WeighedLaw> {
-        let growth_of =
-            |run: &Observation| shape.at(run.share) * (1.0 - work_part + work_part * run.work);
-        let growth: Vec<f64> = self.places.iter().map(growth_of).collect();
+        let of_work = |work: f64| 1.0 - work_part + work_part * work;
+        let runs = self.runs.iter();
+        let growth: Vec<f64> = runs
+            .map(|(run, _)| shape.at(run.share) * of_work(run.work))
+            .collect();
         let law = unweighed(shape, work_part, log_prior);
         // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
         // u's prior counts.
@@ -249,7 +220,7 @@ impl<'a> Evidence<'a> {
         WeighedLaw { fixed, ..law }
     }
 
-    /// The grid over u for one law whose growth at each place is given: coarse everywhere, then finer and finer about its highest
+    /// The grid over u for one law whose growth at each run is given: coarse everywhere, then finer and finer about its highest
     /// point, since with little noise the posterior is very narrow.
     pub(in crate::forecast) fn over_fixed_part<F: Copy>(
         &self,
@@ -295,21 +266,21 @@ impl<'a> Evidence<'a> {
         ));
     }
 
-    /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each place.
+    /// The evidence of one candidate and its estimate of ln S in the first group; `growth` holds f(x) h(q) of each run.
     fn weigh<F: Copy>(&self, candidate: WeighedLaw<F>, growth: &[f64]) -> WeighedLaw<F> {
         let fixed = candidate.fixed;
         let if_warm = fixed * (1.0 - candidate.cold_part);
         let relative: Vec<f64> = growth
             .iter()
-            .zip(&self.places)
-            .map(|(growth, run)| {
+            .zip(&self.runs)
+            .map(|(growth, (run, _))| {
                 let without_data = if run.is_warm { if_warm } else { fixed };
                 let relative = without_data + (1.0 - fixed) * growth;
                 relative.max(f64::MIN_POSITIVE).ln()
             })
             .collect();
         let groups = self.groups.iter();
-        let mut centers = groups.map(|group| group.center_and_squares(&relative));
+        let mut centers = groups.map(|group| self.center_and_squares(group, &relative));
         let (center, mut squares) = centers.next().expect("there is at least one group");
         squares += centers.map(|(_, squares)| squares).sum::<f64>();
         WeighedLaw {
@@ -318,6 +289,24 @@ impl<'a> Evidence<'a> {
             weight: candidate.weight - self.penalty(squares),
             ..candidate
         }
+    }
+
+    /// The location of ln S, and the sum of weighted squared residuals; `relative` holds ln(u + (1 - u) f(x) h(q)) of each
+    /// run of all.
+    fn center_and_squares(&self, group: &Group, relative: &[f64]) -> (f64, f64) {
+        let (mut sum, mut squares) = (0.0, 0.0);
+        // The sum of squares about the first residual loses no digits if all are nearly equal.
+        let mut origin = None;
+        let relative = relative[group.runs.clone()].iter();
+        for ((run, logarithm), relative) in self.runs[group.runs.clone()].iter().zip(relative) {
+            let residual = logarithm - relative;
+            let distance = residual - *origin.get_or_insert(residual);
+            sum += run.weight * distance;
+            squares += run.weight * distance * distance;
+        }
+        let mean = sum / group.weight_total;
+        let squares = (squares - group.weight_total * mean * mean).max(0.0);
+        (origin.unwrap_or_default() + mean, squares)
     }
 }
 
@@ -436,23 +425,4 @@ pub(in crate::forecast) fn without_cold_parts(laws: &[WeighedLaw]) -> Vec<Weighe
             }
         })
         .collect()
-}
-
-impl Group {
-    /// The location of ln S, and the sum of weighted squared residuals; `relative` holds ln(u + (1 - u) f(x) h(q)) of each
-    /// place.
-    fn center_and_squares(&self, relative: &[f64]) -> (f64, f64) {
-        let (mut sum, mut squares) = (0.0, 0.0);
-        // The sum of squares about the first residual loses no digits if all are nearly equal.
-        let mut origin = None;
-        for run in &self.runs {
-            let residual = run.logarithm - relative[run.place];
-            let distance = residual - *origin.get_or_insert(residual);
-            sum += run.weight * distance;
-            squares += run.weight * distance * distance;
-        }
-        let mean = sum / self.weight_total;
-        let squares = (squares - self.weight_total * mean * mean).max(0.0);
-        (origin.unwrap_or_default() + mean, squares)
-    }
 }
