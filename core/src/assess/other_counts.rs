@@ -3,7 +3,7 @@
 
 use crate::assess::input::{JobInput, JobRuns, measured_price};
 use crate::assess::row;
-use crate::forecast::scale_out::{DataLayout, Measured, efficiency_by, elsewhere, one_count};
+use crate::forecast::scale_out::{DataLayout, Measured, efficiency_by, elsewhere};
 use crate::forecast::{
     self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
 };
@@ -233,7 +233,7 @@ pub fn all_measured(input: &JobInput<'_>) -> Vec<Measured> {
     measured.into_iter().map(here).collect()
 }
 
-/// t1 / (n tn) of a configuration of several machines of one type, by the first count with a forecast of its own; `None` where canaries
+/// t1 / (n tn) of a configuration of several machines of one type; `None` where no count has a forecast of its own, and where canaries
 /// ran on one count alone.
 pub fn efficiency(
     instance: &InstanceConfiguration,
@@ -242,11 +242,12 @@ pub fn efficiency(
 ) -> Option<Estimate> {
     let hosts = instance.total_count();
     let kind = instance.single_type().filter(|_| hosts > 1)?;
-    let is_of_type = |one: &&Measured| one.instance().single_type() == Some(kind);
-    let of_type = measured.iter().filter(is_of_type);
-    let mut counts = of_type.filter_map(|one| one_count(one, &input.layout).ok());
+    let is_known = |one: &&Measured| {
+        one.instance().single_type() == Some(kind) && one.forecast[Metric::Time].is_ok()
+    };
+    measured.iter().find(is_known)?;
     let load = input.layout.load(hosts);
-    let efficiency = efficiency_by(input.measurements, instance, &counts.next()?, load);
+    let efficiency = efficiency_by(input.measurements, instance, load);
     Some(Estimate::of(&efficiency.ok()?, input.budget.certainty))
 }
 

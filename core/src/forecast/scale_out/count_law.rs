@@ -63,23 +63,26 @@ pub(super) struct CountShape {
     part: f64,
 }
 
-/// How the part that is not divided goes with the data.
+/// How the part that is not divided goes with the data: this much of it not at all, as a start-up or a fixed number of rounds, and the rest
+/// in proportion, as a shuffle, a merge, what one host writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Undivided {
-    /// Not at all: a start-up, a fixed number of rounds.
-    Fixed,
-    /// In proportion: a shuffle, a merge, what one host writes.
-    WithData,
+pub(super) struct Undivided {
+    pub(super) fixed: f64,
 }
 
+/// Of a job that has both.
+const PARTLY_FIXED: [f64; 6] = [0.4, 0.2, 0.1, 0.05, 0.025, 0.0125];
+
 impl Undivided {
-    pub(super) const ALL: [Self; 2] = [Self::Fixed, Self::WithData];
+    /// With their prior probabilities: one of the two alone is three times as likely as both.
+    pub(super) fn all() -> impl Iterator<Item = (Self, f64)> {
+        let alone = [1.0, 0.0].map(|fixed| (Self { fixed }, 3.0 / 8.0));
+        let both = PARTLY_FIXED.map(|fixed| (Self { fixed }, 1.0 / 24.0));
+        alone.into_iter().chain(both)
+    }
 
     pub(super) fn at(self, load: Load) -> f64 {
-        match self {
-            Self::Fixed => 1.0,
-            Self::WithData => load.share,
-        }
+        self.fixed + (1.0 - self.fixed) * load.share
     }
 }
 
@@ -152,16 +155,17 @@ mod tests {
             let value = shape.at(load, base);
             assert!((value - expected).abs() < 1e-12, "{shape:?}: {value}");
         }
-        assert_eq!(Undivided::WithData.at(uneven), 1.0);
-        assert_eq!(Undivided::WithData.at(even(4, 0.3)), 0.3);
-        assert_eq!(Undivided::Fixed.at(even(4, 0.3)), 1.0);
+        for (fixed, expected) in [(0.0, 0.3), (0.1, 0.37), (1.0, 1.0)] {
+            assert_eq!(Undivided { fixed }.at(even(4, 0.3)), expected);
+        }
     }
 
     #[test]
-    fn every_shape_is_one_on_its_base_and_the_prior_probabilities_sum_to_one() {
+    fn every_shape_is_one_on_its_base_and_prior_probabilities_sum_to_one() {
         let shapes: Vec<(CountShape, f64)> = shapes(0.3).collect();
-        let total: f64 = shapes.iter().map(|(_, weight)| weight).sum();
-        assert!((total - 1.0).abs() < 1e-12);
+        let of_shapes: f64 = shapes.iter().map(|(_, weight)| weight).sum();
+        let of_undivided: f64 = Undivided::all().map(|(_, weight)| weight).sum();
+        assert!((of_shapes - 1.0).abs() < 1e-12 && (of_undivided - 1.0).abs() < 1e-12);
         for base in [1, 2, 6] {
             for (shape, _) in &shapes {
                 let value = shape.at(Load::even(base, 1.0), base);

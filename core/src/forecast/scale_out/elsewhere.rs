@@ -1,7 +1,7 @@
 //! The forecast of a configuration that was not measured, from measured ones: memory in bytes, and time on another count of
 //! instances of the same type.
 
-use super::{DataLayout, Load, OneCount, ScaleOut, assume, forecast_from};
+use super::{DataLayout, Load, ScaleOut, assume, forecast_from};
 use crate::forecast::posterior::Posterior;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
@@ -307,17 +307,6 @@ pub fn peak_bytes(source: &Measured, of: MemoryOf) -> Option<Predictive> {
     (forecast.peak(of).is_measured).then(|| percent.scaled(memory.as_f64() / 100.0))
 }
 
-/// A measured count whose time has a forecast of its own.
-pub fn one_count<'a>(source: &'a Measured, layout: &DataLayout) -> Result<OneCount<'a>, Unknown> {
-    let law = source.forecast.law.time.as_ref();
-    let seconds = source.forecast[Metric::Time].as_ref();
-    Ok(OneCount {
-        seconds: seconds.map_err(Clone::clone)?,
-        load: layout.load(source.instance().total_count()),
-        fixed: law.map_or(0.0, |law| law.intercept.max(0.0)),
-    })
-}
-
 /// Measured if runs of the type have two counts, else assumed from the nearest measured count. Measured scale-out too goes from the
 /// nearest count whose time has a forecast of its own, if there is one.
 fn time_on_another_count(
@@ -329,24 +318,26 @@ fn time_on_another_count(
     let kind = configuration.single_type()?;
     let hosts = configuration.total_count();
     let to = layout.load(hosts);
-    let distance = |(source, _): &(&Measured, OneCount)| {
+    let load = |source: &Measured| layout.load(source.instance().total_count());
+    let distance = |source: &&Measured| {
         let count = source.instance().total_count();
         f64::from(count.max(hosts)) / f64::from(count.min(hosts))
     };
     let nearest = (measured.iter())
         .filter(|source| source.instance().single_type() == Some(kind))
-        .filter_map(|source| Some((source, one_count(source, layout).ok()?)))
+        .filter(|source| source.forecast[Metric::Time].is_ok())
         .min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let one = nearest.as_ref().map(|(_, one)| one);
+    let one = nearest
+        .and_then(|source| Some((source.forecast[Metric::Time].as_ref().ok()?, load(source))));
     if let Ok(by_laws) = forecast_from(wanted.measurements, configuration, one, to) {
         return Some(by_laws);
     }
-    let (source, one) = nearest?;
+    let (source, (seconds, from)) = nearest.zip(one)?;
     let law = source.forecast.law.time.as_ref()?;
     // Where every host has all of the data, each downloads all of them.
     let download = source.forecast.phases.download.as_ref();
     let download = download.filter(|_| !layout.is_sharded());
-    let fixed = one.fixed + download.map_or(0.0, Predictive::median);
+    let fixed = law.intercept.max(0.0) + download.map_or(0.0, Predictive::median);
     let fixed_share = (fixed / (law.intercept + law.slope)).clamp(0.0, 1.0);
-    Some(assume(one.seconds, fixed_share, one.load, to))
+    Some(assume(seconds, fixed_share, from, to))
 }

@@ -16,7 +16,7 @@ mod weighed;
 
 use std::slice;
 
-pub use elsewhere::{Elsewhere, Measured, elsewhere, one_count, peak_bytes};
+pub use elsewhere::{Elsewhere, Measured, elsewhere, peak_bytes};
 pub use layout::DataLayout;
 pub use weighed::{COUNT_PRIOR, CountPrior, FEWEST_COUNTS, ScaleOutLaws};
 
@@ -121,23 +121,19 @@ fn runs_of_type(
 }
 
 /// The time on a count of instances that was not measured, or not often enough, from completed runs of one job on other counts of the
-/// same type. `wanted` is the load of the hosts. Where one count has a forecast of its own the laws of data say how the time grows to
-/// the full run, and those of scale-out only what the other count makes of it.
+/// same type. `wanted` is the load of the hosts. Where one count has a forecast of its own, given with its load, the laws of data say how
+/// the time grows to the full run, and those of scale-out only what the other count makes of it.
 pub fn forecast_from(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
-    one: Option<&OneCount<'_>>,
+    one: Option<(&Predictive, Load)>,
     wanted: Load,
 ) -> Result<ScaleOut, Unknown> {
     let runs = runs_of_type(measurements, instance)?;
     let laws = weighed::of_enough(&runs)?;
     let seconds = match one {
         None => laws.seconds(wanted),
-        Some(one) => {
-            let changes = one.changes(&laws, &runs, one.load, wanted)?;
-            let times = changes.iter().map(|change| one.seconds.times(change));
-            Predictive::one_of(&times.collect::<Vec<_>>())
-        }
+        Some((seconds, load)) => seconds.times(&laws.change(load, wanted)),
     };
     let (hosts, counts) = (wanted.hosts, laws.counts());
     let reach = match hosts > *counts.last().expect("laws have two counts") {
@@ -155,65 +151,16 @@ pub fn forecast_from(
     })
 }
 
-/// t1 / (n tn) of a full run under a load, by the count that has a forecast of its own.
+/// t1 / (n tn) of a full run under a load.
 pub fn efficiency_by(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
-    one: &OneCount<'_>,
     load: Load,
 ) -> Result<Predictive, Unknown> {
     let runs = runs_of_type(measurements, instance)?;
     let laws = weighed::of_enough(&runs)?;
-    let changes = one.changes(&laws, &runs, load, Load::even(1, load.share))?;
-    let each = 1.0 / f64::from(load.hosts);
-    let changes = changes.iter().map(|times| times.scaled(each));
-    Ok(Predictive::one_of(&changes.collect::<Vec<_>>()))
-}
-
-/// A count of machines whose full run has a forecast by canaries of its own.
-#[derive(Debug, Clone, Copy)]
-pub struct OneCount<'a> {
-    pub seconds: &'a Predictive,
-    /// Of the full run.
-    pub load: Load,
-    /// What of its time does not grow with the data, in seconds.
-    pub fixed: f64,
-}
-
-/// Of the shortest run, what is taken to be fixed at most.
-const MOST_FIXED: f64 = 0.8;
-
-impl OneCount<'_> {
-    /// The time under `to`, divided by that under `from`: by laws of the whole time, and by laws of what is left without its fixed
-    /// part. A single law has either a fixed part or one that grows undivided with the data, and a job has both: as likely as not
-    /// what a further count adds goes with the data.
-    fn changes(
-        &self,
-        laws: &ScaleOutLaws,
-        runs: &[ScaleOutRun],
-        from: Load,
-        to: Load,
-    ) -> Result<Vec<Predictive>, Unknown> {
-        let times = runs.iter().map(|run| run.seconds);
-        let shortest = times.fold(f64::INFINITY, f64::min);
-        let fixed = self.fixed.clamp(0.0, MOST_FIXED * shortest);
-        let mut changes = vec![laws.change(from, to)];
-        if fixed > 0.0 {
-            let rest: Vec<ScaleOutRun> = (runs.iter())
-                .map(|run| ScaleOutRun {
-                    seconds: run.seconds - fixed,
-                    ..*run
-                })
-                .collect();
-            let laws = weighed::of_enough(&rest)?;
-            let before = laws.seconds(from).median();
-            let change = laws.change(from, to);
-            // The fixed part is the same before and after.
-            let of_all = (fixed + before * change.median()) / (fixed + before);
-            changes.push(change.scaled(of_all / change.median()));
-        }
-        Ok(changes)
-    }
+    let change = laws.change(load, Load::even(1, load.share));
+    Ok(change.scaled(1.0 / f64::from(load.hosts)))
 }
 
 /// The time under another load if only one count was measured. `one` is the forecast of seconds under the load `from`, and

@@ -91,10 +91,7 @@ impl WeighedLaw<CountLaw> {
         let undivided = self.fixed * law.undivided.at(load);
         let divided = (1.0 - self.fixed) * law.shape.at(load, law.base);
         let total = (undivided + divided).max(f64::MIN_POSITIVE);
-        let growing = match law.undivided {
-            Undivided::Fixed => divided / total,
-            Undivided::WithData => 1.0,
-        };
+        let growing = 1.0 - self.fixed * law.undivided.fixed / total;
         (self.center + total.ln(), growing)
     }
 }
@@ -182,7 +179,11 @@ impl ScaleOutLaws {
     }
 
     fn count_doubt(&self, load: Load) -> f64 {
-        self.drift * (distance(&self.counts, load.hosts).ln().powi(3) / 3.0).sqrt()
+        let times = |more: u32, less: u32| (f64::from(more) / f64::from(less)).ln();
+        let (first, last) = (self.counts.first(), self.counts.last());
+        let below = first.map_or(0.0, |fewest| times(*fewest, load.hosts));
+        let above = last.map_or(0.0, |most| times(load.hosts, *most));
+        self.drift * (below.max(above).max(0.0).powi(3) / 3.0).sqrt()
     }
 
     fn share_doubt(&self, load: Load, growing: f64) -> f64 {
@@ -240,12 +241,12 @@ fn weighed_from(
     let weight_total: f64 = weights.iter().sum();
     // What a normal density has beside its squares: sqrt(w) of each run, and 1 / sqrt(sum of w) when S is integrated out.
     let scale = weights.iter().map(|weight| weight.ln()).sum::<f64>() - weight_total.ln();
-    let of_each = |undivided: Undivided| {
-        let numbered = points.iter().zip(&weights).enumerate();
-        // Not a share of data: Evidence::new joins runs of equal share, and these stay apart. Their growth is handed to each law below.
-        let values = numbered.map(|(place, ((load, value), weight))| Observation {
+    let of_each = |(undivided, chance): (Undivided, f64)| {
+        // Their growth is handed to each law below.
+        let values = points.iter().zip(&weights);
+        let values = values.map(|((load, value), weight)| Observation {
             weight: *weight,
-            ..Observation::new(count_as_float(place), 1.0, value / undivided.at(*load))
+            ..Observation::new(1.0, 1.0, value / undivided.at(*load))
         });
         let values: Vec<Observation> = values.collect();
         let evidence = Evidence::new(&[&values], &of_fixed);
@@ -259,12 +260,12 @@ fn weighed_from(
                 base,
                 weight_total,
             };
-            let law = unweighed(law, 0.0, (weight * likely).ln() + scale / 2.0);
+            let law = unweighed(law, 0.0, (weight * chance * likely).ln() + scale / 2.0);
             evidence.over_fixed_part(law, &growth.collect::<Vec<f64>>())
         };
         shapes(prior.silent).flat_map(of_shape).collect::<Vec<_>>()
     };
-    Undivided::ALL.into_iter().flat_map(of_each).collect()
+    Undivided::all().into_iter().flat_map(of_each).collect()
 }
 
 /// Sorted, so that sums do not depend on the order given.
@@ -287,19 +288,4 @@ fn one_for_each_load(runs: &[ScaleOutRun], unit: f64) -> Vec<(Load, f64)> {
             (same[0].load, f64::midpoint(low / unit, high / unit))
         })
         .collect()
-}
-
-/// How far `wanted` is beyond the measured counts, as a factor; 1 within them.
-fn distance(counts: &BTreeSet<u32>, wanted: u32) -> f64 {
-    match (counts.first(), counts.last()) {
-        (Some(fewest), Some(most)) if wanted < *fewest || wanted > *most => {
-            ratio(wanted, *fewest).min(ratio(wanted, *most))
-        }
-        _ => 1.0,
-    }
-}
-
-/// The larger by the smaller.
-fn ratio(one: u32, other: u32) -> f64 {
-    f64::from(one.max(other)) / f64::from(one.min(other))
 }
