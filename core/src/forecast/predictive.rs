@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::units::count_as_float;
 pub(super) use mixture::{Component, merged, weighted_quantile};
-use mixture::{MOST_COMPONENTS, below_and_above, false_position, mixture_quantile};
+use mixture::{MOST_COMPONENTS, below_and_above, mixture_quantile};
 pub(super) use spread::Spread;
 
 /// The quantile of the standard normal that leaves 5 % above it: half of a central 90 % interval.
@@ -212,31 +212,12 @@ impl Predictive {
         })
     }
 
-    /// One of these amounts, of which there is at least one, each as likely as the others.
-    pub(super) fn one_of(amounts: &[Self]) -> Self {
-        let each = 1.0 / count_as_float(amounts.len());
-        let amounts: Vec<&Self> = amounts.iter().collect();
-        Self::made_of(&amounts, |amounts| {
-            let lists = amounts.iter().map(|amount| {
-                let (median, components) = amount.amount();
-                let part = |component: &Component| Component {
-                    weight: component.weight * each,
-                    center: component.center + median.ln(),
-                    ..*component
-                };
-                components.iter().map(part).collect()
-            });
-            Self::mixture_of(lists.collect())
-        })
-    }
-
     /// An amount in parts with their probabilities, each the quantile in its middle.
     pub(super) fn parts(&self) -> Vec<(f64, f64)> {
         let (median, components) = self.amount();
-        let quantile = quantiles(&components);
         let mut before = 0.0;
         let parts = probability_steps(PARTS_OF_A_TERM).map(|end| {
-            let middle = quantile(f64::midpoint(before, end));
+            let middle = mixture_quantile(&components, f64::midpoint(before, end));
             let part = (bounded(median * middle.exp()), end - before);
             before = end;
             part
@@ -357,34 +338,6 @@ fn as_normal(values: &[(f64, f64)]) -> Option<Component> {
         center,
         spread: Spread::normal(variance.sqrt()),
     })
-}
-
-/// Many quantiles of ln y at low cost: a table of probabilities at some points about each component brackets a quantile, which is
-/// then searched to a hundredth of the least probable part of a term.
-fn quantiles(components: &[Component]) -> impl Fn(f64) -> f64 {
-    const POINTS: [f64; 8] = [-6.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0];
-    const ACCURACY: f64 = 5e-6;
-    let mut points: Vec<f64> = components
-        .iter()
-        .flat_map(|one| POINTS.map(|point| one.center + point * one.spread.scale))
-        .collect();
-    points.sort_by(f64::total_cmp);
-    let table: Vec<(f64, f64)> = points
-        .into_iter()
-        .map(|point| (point, below_and_above(components, point).0))
-        .collect();
-    move |p| {
-        let next = table.partition_point(|(_, below)| *below < p);
-        match (next.checked_sub(1).map(|last| table[last]), table.get(next)) {
-            (Some((low, below)), Some((high, above))) if components.len() > 1 => false_position(
-                |point| below_and_above(components, point).0 - p,
-                (low, below - p),
-                (*high, above - p),
-                ACCURACY,
-            ),
-            _ => mixture_quantile(components, p),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -119,20 +119,8 @@ pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
         step *= 2.0;
         at_high = excess(high);
     }
-    false_position(excess, (low, at_low), (high, at_high), 1e-13)
-}
-
-/// Where `excess`, which does not fall, passes 0 between two points with its values there; to `accuracy` in its value, or to
-/// [`QUANTILE_TOLERANCE`].
-///
-/// The Illinois variant of false position (Dowell and Jarratt, BIT 11, 1971): never slower than halving by much, and it
-/// needs no density.
-pub(super) fn false_position(
-    excess: impl Fn(f64) -> f64,
-    (mut low, mut at_low): (f64, f64),
-    (mut high, mut at_high): (f64, f64),
-    accuracy: f64,
-) -> f64 {
+    // The Illinois variant of false position (Dowell and Jarratt, BIT 11, 1971): never slower than halving by much, and it needs no
+    // density.
     let mut last_side = 0;
     for _ in 0..200 {
         if high - low <= QUANTILE_TOLERANCE || at_high == at_low {
@@ -144,7 +132,7 @@ pub(super) fn false_position(
             false => f64::midpoint(low, high),
         };
         let at_guess = excess(guess);
-        if at_guess.abs() < accuracy {
+        if at_guess.abs() < 1e-13 {
             return guess;
         }
         if at_guess < 0.0 {

@@ -136,7 +136,8 @@ impl Machines<'_> {
         let bytes = match more {
             // One canary does not tell whether the full run uses as many bytes more, or as many times as much.
             Some(Excess { times, of_full_run }) => {
-                Predictive::one_of(&[by_law.scaled(1.0 + of_full_run), by_law.scaled(times)])
+                let middle = ((1.0 + of_full_run) * times).sqrt();
+                by_law.scaled(middle).widened(times / middle - 1.0)
             }
             None => by_law,
         };
