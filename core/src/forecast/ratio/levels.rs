@@ -1,10 +1,8 @@
 //! The levels of many records under **one law**: a series for a control chart.
 
 use super::super::Unknown;
-use super::super::law::Shape;
 use super::super::posterior::{
-    Evidence, NEGLIGIBLE, Observation, Prior, ResidualNoise, WeighedLaw, highest_weight, probable,
-    robust, without_cold_parts,
+    Evidence, Observation, Prior, ResidualNoise, WeighedLaw, probable, robust, without_cold_parts,
 };
 use super::super::runs::Runs;
 use super::sides::{Axis, Side};
@@ -59,40 +57,6 @@ fn of_sides(sides: &[&Side], prior: &Prior) -> Vec<FullRunLevel> {
     series.levels(sides)
 }
 
-/// Every law that may matter, with its grid. If work differs there are many, but hundreds of runs leave few of them plausible:
-/// work parts are selected under the linear law, and forms under the best of these parts.
-fn laws_in_question(evidence: &Evidence, prior: &Prior) -> Vec<WeighedLaw> {
-    let grid = |shape: Shape, weight: f64, (part, part_weight): (f64, f64)| {
-        without_cold_parts(&evidence.with_work_part(shape, part, weight.ln() + part_weight))
-    };
-    let of_part = |part: &(f64, f64)| grid(Shape::linear(), 1.0, *part);
-    let parts = in_question(evidence.work_parts(), of_part);
-    let shapes = match parts.as_slice() {
-        [_] => prior.laws.laws(),
-        [best, ..] => in_question(prior.laws.laws(), |(shape, weight)| {
-            grid(*shape, *weight, *best)
-        }),
-        [] => Vec::new(),
-    };
-    let grids = shapes.into_iter().flat_map(|(shape, weight)| {
-        let parts = parts.iter();
-        parts.flat_map(move |part| grid(shape, weight, *part))
-    });
-    grids.collect()
-}
-
-/// Those whose best candidate is not negligible beside the best of all, the best first.
-fn in_question<T>(all: Vec<T>, grid: impl Fn(&T) -> Vec<WeighedLaw>) -> Vec<T> {
-    let weighed = all.into_iter();
-    let weighed = weighed.map(|one| (highest_weight(&grid(&one)), one));
-    let mut weighed: Vec<(f64, T)> = weighed.collect();
-    weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let best = weighed.first();
-    let least = best.map_or(0.0, |(best, _)| best + NEGLIGIBLE.ln());
-    let likely = weighed.into_iter().filter(|(weight, _)| *weight > least);
-    likely.map(|(_, one)| one).collect()
-}
-
 /// The laws that all records may share.
 struct SharedLaws {
     /// Each with ln S of every record.
@@ -105,7 +69,11 @@ impl SharedLaws {
     fn fit(groups: &[Vec<Observation>], prior: &Prior) -> Self {
         let slices: Vec<&[Observation]> = groups.iter().map(Vec::as_slice).collect();
         let evidence = Evidence::new(&slices, prior);
-        let [laws, _] = probable(laws_in_question(&evidence, prior), Vec::new());
+        let parts = evidence.work_parts();
+        let laws = prior.laws.laws().into_iter().flat_map(|(shape, weight)| {
+            without_cold_parts(&evidence.candidates(shape, &parts, weight.ln()))
+        });
+        let [laws, _] = probable(laws.collect(), Vec::new());
         Self {
             laws: (laws.into_iter())
                 .map(|one| (one, evidence.centers(&one)))

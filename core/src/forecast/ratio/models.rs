@@ -28,9 +28,6 @@ const ALL: f64 = 0.7;
 const PARTS: f64 = 0.25;
 const FORM: f64 = 0.05;
 
-/// Sums of squares that differ by less than this share count as equal when two sides with laws of their own are combined.
-const SAME_SQUARES: f64 = 0.01;
-
 /// The ratio of the new full run to the base's, under all models.
 #[derive(Debug, Clone)]
 pub(super) struct WeighedRatio {
@@ -70,11 +67,11 @@ pub(super) fn weigh(
         Predictive::mixture_of(lists.filter(|list| !list.is_empty()).collect())
     };
     let median = |of: fn(&[LawAtPoint; 3]) -> f64| {
-        let causes = ways.iter().flat_map(|(chance, way)| {
-            let one = move |(weight, base): &(f64, _)| (of(base), weight * chance / whole);
-            way.bases.iter().map(one)
-        });
-        let mut causes: Vec<(f64, f64)> = causes.collect();
+        let one = |(mass, [law, _]): &(f64, [WeighedLaw; 2])| {
+            let weight = mass * pair.likelihood(law.squares);
+            (of(&pair.base_law_at_points(law)), weight)
+        };
+        let mut causes: Vec<(f64, f64)> = pair.common.iter().map(one).collect();
         let half = causes.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
         weighted_quantile(&mut causes, half)
     };
@@ -104,8 +101,8 @@ struct ComparedSides<'a> {
     prior: &'a Prior,
     /// The noise as all runs of both sides show it.
     noise: ResidualNoise,
-    /// The least squares that both sides' residuals may have.
-    least: f64,
+    /// The least squares that each side's residuals may have.
+    squares: [f64; 2],
     /// The weight of the runs of each side.
     weights: [f64; 2],
     /// The laws of both sides together with their prior probabilities, each as the base has it and as the new side does.
@@ -130,8 +127,6 @@ struct Way {
     evidence: f64,
     total: Vec<Component>,
     rate: Vec<Component>,
-    /// The laws of the base at the points of [`ComparedSides::places`], by weight.
-    bases: Vec<(f64, [LawAtPoint; 3])>,
 }
 
 /// A law at a point: the logarithm of a run's value there, and the share of it that grows.
@@ -195,7 +190,7 @@ impl<'a> ComparedSides<'a> {
             sides,
             prior,
             noise: both.noise,
-            least: both.noise.known_squares + squares[0] + squares[1],
+            squares,
             weights: [weights[0], weights[1]],
             common: common.map(with_center).collect(),
             apart,
@@ -204,7 +199,8 @@ impl<'a> ComparedSides<'a> {
 
     /// The likelihood of residuals with these squares, relative to the least possible squares.
     fn likelihood(&self, squares: f64) -> f64 {
-        let times = (self.noise.known_squares + squares) / self.least;
+        let least = self.squares.iter().sum();
+        let times = self.noise.variance(squares) / self.noise.variance(least);
         times.powf(-self.noise.degrees_of_freedom / 2.0)
     }
 
@@ -241,7 +237,6 @@ impl<'a> ComparedSides<'a> {
             let base = self.base_law_at_points(law);
             let new = self.law_at(of_new, self.sides[1].full);
             way.add_pair(self, weight, law.squares, base, new);
-            way.bases.push((weight, base));
         }
         way
     }
@@ -255,16 +250,13 @@ impl<'a> ComparedSides<'a> {
             let news: Vec<(Own, LawAtPoint)> = of_new.iter().map(at_full).collect();
             for own in of_base {
                 let base = self.base_law_at_points(&own.candidate);
-                let mut weight_of_base = 0.0;
                 for (other, new) in &news {
                     let squares = own.candidate.squares + other.candidate.squares;
                     let weight = own.mass * other.mass / own.form * self.likelihood(squares);
                     if weight > NEGLIGIBLE_PAIR * (way.evidence + of_form.evidence) {
                         of_form.add_pair(self, weight, squares, base, *new);
-                        weight_of_base += weight;
                     }
                 }
-                way.bases.push((weight_of_base, base));
             }
             if of_form.total.is_empty() {
                 continue;
@@ -276,90 +268,41 @@ impl<'a> ComparedSides<'a> {
         way
     }
 
-    /// Each side by itself: given the noise the two are independent, and so the change is the difference of two mixtures.
+    /// Each side by itself, as if the other had the least squares that it can have: the change is the difference of two mixtures.
     fn form(&self) -> Way {
-        let [bases, news] = [0, 1].map(|side| self.margin(side));
-        let evidence: f64 = bases.iter().map(|(law, _)| law.weight).sum();
-        let mixture = |side: usize, margin: &[(WeighedLaw, f64)], at: &dyn Fn(&WeighedLaw) -> _| {
-            let of_one = |(law, variance): &(WeighedLaw, f64)| {
-                let point: LawAtPoint = at(law);
+        let mixture = |side: usize, at: &dyn Fn(&WeighedLaw) -> LawAtPoint| {
+            let of_one = |own: &Own| {
+                let point = at(&own.candidate);
+                let squares = own.candidate.squares + self.squares[1 - side];
                 let doubt = self.doubt_beyond(point, self.sides[side].reach);
+                let variance = self.noise.variance(squares) / self.weights[side];
                 Component {
-                    weight: law.weight / evidence,
+                    weight: own.mass * self.likelihood(squares),
                     center: point.logarithm,
-                    spread: self.noise.spread(variance / self.weights[side] + doubt),
+                    spread: self.noise.spread(variance + doubt),
                 }
             };
-            merged(margin.iter().map(of_one).collect())
+            let laws = self.apart.iter().flat_map(|laws| &laws[side]);
+            merged(laws.map(of_one).collect())
         };
-        let new = mixture(1, &news, &|law| self.law_at(law, self.sides[1].full));
+        let new = mixture(1, &|law| self.law_at(law, self.sides[1].full));
         let difference = |place: usize| {
-            let base = mixture(0, &bases, &|law| self.base_law_at_points(law)[place]);
+            let base = mixture(0, &|law| self.base_law_at_points(law)[place]);
             let pairs = base.iter().flat_map(|base| {
                 new.iter().map(move |new| Component {
-                    weight: evidence * base.weight * new.weight,
+                    weight: base.weight * new.weight,
                     center: new.center - base.center,
                     spread: base.spread.and(new.spread),
                 })
             });
             merged(pairs.collect())
         };
-        let points = |(law, _): &(WeighedLaw, f64)| (law.weight, self.base_law_at_points(law));
+        let total = difference(0);
         Way {
-            evidence,
-            total: difference(0),
+            evidence: total.iter().map(|one| one.weight).sum(),
+            total,
             rate: difference(2),
-            bases: bases.iter().map(points).collect(),
         }
-    }
-
-    /// The laws of one side, each weighed over all laws of the other, with the mean variance of the noise.
-    fn margin(&self, side: usize) -> Vec<(WeighedLaw, f64)> {
-        let [own, other] = [side, 1 - side].map(|side| self.by_squares(side));
-        own.iter()
-            .flat_map(|(squares, laws)| {
-                let (mut weight, mut variance) = (0.0, 0.0);
-                for (others, their_laws) in &other {
-                    let mass: f64 = their_laws.iter().map(|own| own.mass).sum();
-                    let both = squares + others;
-                    let part = mass * self.likelihood(both);
-                    weight += part;
-                    variance += part * self.noise.variance(both);
-                }
-                laws.iter().map(move |own| {
-                    let law = WeighedLaw {
-                        weight: own.mass * weight,
-                        ..own.candidate
-                    };
-                    (law, variance / weight)
-                })
-            })
-            .collect()
-    }
-
-    /// The laws of one side in lists of nearly the same squares, each with the mean of them.
-    fn by_squares(&self, side: usize) -> Vec<(f64, Vec<Own>)> {
-        let laws = self.apart.iter().flat_map(|laws| &laws[side]);
-        let mut laws: Vec<Own> = laws.copied().collect();
-        laws.sort_by(|a, b| a.candidate.squares.total_cmp(&b.candidate.squares));
-        let mut lists: Vec<(f64, Vec<Own>)> = Vec::new();
-        for own in laws {
-            let squares = own.candidate.squares;
-            match lists.last_mut() {
-                Some((first, list))
-                    if squares - *first <= SAME_SQUARES * (self.noise.known_squares + *first) =>
-                {
-                    list.push(own);
-                }
-                _ => lists.push((squares, vec![own])),
-            }
-        }
-        for (squares, list) in &mut lists {
-            let mass: f64 = list.iter().map(|own| own.mass).sum();
-            let weighed = list.iter().map(|own| own.mass * own.candidate.squares);
-            *squares = weighed.sum::<f64>() / mass;
-        }
-        lists
     }
 
     /// The variance at a point due to the drift of growth beyond the largest run (`Posterior::predict_at`).
