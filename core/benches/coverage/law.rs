@@ -76,7 +76,6 @@ pub(crate) const LAWS: [Law; 25] = [
     within("x^1.5", |x| x.powf(1.5)),
     within("x^2", |x| x * x),
     within("linear + quadratic", |x| 0.4 * x + 0.6 * x * x),
-    within("saturation", |x| x * 1.1 / (x + 0.1)),
     within("plateau from 20%", |x| x.min(0.2) / 0.2),
     within("half slope from 15%", |x| {
         (x.min(0.15) + 0.5 * (x - 0.15).max(0.0)) / 0.575
@@ -86,6 +85,7 @@ pub(crate) const LAWS: [Law; 25] = [
     }),
     within("nothing up to 15%", |x| (x - 0.15).max(0.0) / 0.85),
     within("constant", |_| 1.0),
+    outside("saturation", |x| x * 1.1 / (x + 0.1), Noise::Even),
     // A million rows.
     outside(
         "n log n",

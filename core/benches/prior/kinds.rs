@@ -12,11 +12,10 @@ use crate::left_out::{
 
 type Kind = (&'static str, fn(&mut FamilyWeights) -> &mut f64);
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 7] = [
     ("near linear", |laws| &mut laws.near_linear),
     ("power", |laws| &mut laws.power),
     ("linear-quadratic", |laws| &mut laws.linear_quadratic),
-    ("saturation", |laws| &mut laws.saturation),
     ("plateau", |laws| &mut laws.plateau),
     ("hinge", |laws| &mut laws.hinge),
     ("constant", |laws| &mut laws.constant),

@@ -17,7 +17,7 @@ pub enum Shape {
     Power { exponent: f64 },
     /// `(1 - quadratic) x + quadratic x^2`: a linear part and one that compares pairs.
     LinearQuadratic { quadratic: f64 },
-    /// `x (1 + half) / (x + half)`: an approach to a ceiling, as of a vocabulary.
+    /// `x (1 + half) / (x + half)`: an approach to a ceiling, which only reports of older versions have.
     Saturation { half: f64 },
     /// Linear up to a share and constant from there: a cache that is full.
     Plateau { at: f64 },
@@ -106,7 +106,6 @@ pub struct FamilyWeights {
     pub near_linear: f64,
     pub power: f64,
     pub linear_quadratic: f64,
-    pub saturation: f64,
     pub plateau: f64,
     pub hinge: f64,
     pub constant: f64,
@@ -118,7 +117,6 @@ const NEAR_LINEAR: [f64; 6] = [0.85, 0.9, 0.95, 1.05, 1.1, 1.15];
 /// Exponents away from 1.
 const POWERS: [f64; 6] = [0.5, 0.7, 1.3, 1.5, 1.75, 2.0];
 const QUADRATIC_PARTS: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
-const HALF_SATURATIONS: [f64; 5] = [0.02, 0.05, 0.1, 0.3, 1.0];
 const PLATEAUS: [f64; 6] = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5];
 const HINGES: [f64; 4] = [0.03, 0.07, 0.15, 0.3];
 /// Exponents below a cap. Up to a cap beyond the largest canary, growth looks like growth without one.
@@ -141,15 +139,13 @@ impl FamilyWeights {
     pub fn laws(&self) -> Vec<(Shape, f64)> {
         let power = |exponent| Shape::Power { exponent };
         let quadratics = QUADRATIC_PARTS.map(|quadratic| Shape::LinearQuadratic { quadratic });
-        let saturations = HALF_SATURATIONS.map(|half| Shape::Saturation { half });
         let plateaus = PLATEAUS.map(|at| Shape::Plateau { at });
         let with_cap = |at| CAPPED_EXPONENTS.map(|exponent| Shape::Capped { exponent, at });
-        let kinds: [(f64, Vec<Shape>); 9] = [
+        let kinds: [(f64, Vec<Shape>); 8] = [
             (self.linear, vec![power(1.0)]),
             (self.near_linear, NEAR_LINEAR.map(power).to_vec()),
             (self.power, POWERS.map(power).to_vec()),
             (self.linear_quadratic, quadratics.to_vec()),
-            (self.saturation, saturations.to_vec()),
             (self.plateau, plateaus.to_vec()),
             (self.hinge, HINGES.map(|at| Shape::Hinge { at }).to_vec()),
             (self.constant, vec![Shape::Constant]),

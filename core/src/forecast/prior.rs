@@ -12,7 +12,7 @@ use super::law::FamilyWeights;
 use super::posterior::Prior;
 
 /// A sharp prior on linear: most training reads every byte the same number of times, and with small canaries a flat prior
-/// mistakes noise for curvature. Saturation and plateau change little for the measured workloads; without them a plateau that
+/// mistakes noise for curvature. A plateau changes little for the measured workloads; without it one that
 /// canaries of 10 to 50 % show clearly would be missed. No canary excludes
 /// a cap beyond it; with more weight on one than this, the point of a square falls.
 pub const TIME: Prior = Prior {
@@ -21,7 +21,6 @@ pub const TIME: Prior = Prior {
         near_linear: 0.1,
         power: 0.035,
         linear_quadratic: 0.035,
-        saturation: 0.01,
         plateau: 0.015,
         hinge: 0.015,
         constant: 0.125,
@@ -55,7 +54,6 @@ pub const MEMORY: Prior = Prior {
         near_linear: 0.08,
         power: 0.045,
         linear_quadratic: 0.045,
-        saturation: 0.025,
         plateau: 0.075,
         hinge: 0.035,
         constant: 0.045,
@@ -79,15 +77,10 @@ pub const MEMORY: Prior = Prior {
 /// grow with the data, unless all of them are kept there; and there is no import whose peak a later phase overtakes.
 pub(super) const GPU_MEMORY: Prior = Prior {
     laws: FamilyWeights {
-        linear: 0.33,
-        near_linear: 0.04,
-        power: 0.025,
-        linear_quadratic: 0.025,
-        saturation: 0.015,
-        plateau: 0.04,
-        hinge: 0.015,
-        constant: 0.5,
-        capped: 0.01,
+        hinge: 0.03,
+        constant: 1.0,
+        capped: 0.02,
+        ..MEMORY.laws
     },
     least_growing: 0.35,
     ..MEMORY

@@ -9,7 +9,6 @@ const NO_LAWS: FamilyWeights = FamilyWeights {
     near_linear: 0.0,
     power: 0.0,
     linear_quadratic: 0.0,
-    saturation: 0.0,
     plateau: 0.0,
     hinge: 0.0,
     constant: 0.0,
