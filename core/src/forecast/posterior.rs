@@ -208,8 +208,8 @@ impl Posterior {
         let parts = runs.work_parts();
         let largest_share = observations.iter().map(|run| run.share).fold(0.0, f64::max);
         let family = prior.laws.laws().into_iter();
-        let grids = family.map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()));
-        let candidates = grids.collect::<Vec<_>>().concat();
+        let candidates =
+            family.flat_map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()));
         let odds = match shows_a_curve(observations) {
             true => prior.steeper_odds,
             false => prior.steeper_odds * WITHOUT_A_CURVE,
@@ -221,7 +221,7 @@ impl Posterior {
             let of_full_run = runs.candidates(shape, &parts, log_prior);
             [of_full_run, of_canary.candidates(shape, &parts, log_prior)].concat()
         });
-        let [candidates, steeper] = probable(candidates, steeper.collect());
+        let [candidates, steeper] = probable(candidates.collect(), steeper.collect());
         Self {
             prior: *prior,
             candidates,

@@ -127,7 +127,8 @@ impl Predictive {
 
     /// `components` are of ln(y / `unit`); moves them so that they are of ln(y / median).
     fn centered(unit: f64, mut components: Vec<Component>) -> Self {
-        let middle = mixture_quantile(&components, 0.5);
+        let near = components[components.len() / 2].center;
+        let middle = mixture_quantile(&components, 0.5, (near, 0.1), 1e-11);
         for component in &mut components {
             component.center -= middle;
         }
@@ -215,9 +216,12 @@ impl Predictive {
     /// An amount in parts with their probabilities, each the quantile in its middle.
     pub(super) fn parts(&self) -> Vec<(f64, f64)> {
         let (median, components) = self.amount();
-        let mut before = 0.0;
+        let (mut before, mut middle, mut step) = (0.0, 0.0, 0.1);
         let parts = probability_steps(PARTS_OF_A_TERM).map(|end| {
-            let middle = mixture_quantile(&components, f64::midpoint(before, end));
+            let (p, last) = (f64::midpoint(before, end), middle);
+            // About as far from the last as that is from the one before.
+            middle = mixture_quantile(&components, p, (last + step, step / 3.0), 1e-5);
+            step = middle - last;
             let part = (bounded(median * middle.exp()), end - before);
             before = end;
             part
@@ -233,7 +237,7 @@ impl Predictive {
     /// The value that a new run stays below with probability `p`, in (0, 1). Always finite; positive for an amount,
     /// in range for a level.
     pub fn quantile(&self, p: f64) -> f64 {
-        let error = mixture_quantile(&self.components, p);
+        let error = mixture_quantile(&self.components, p, (0.0, 0.1), 1e-11);
         match self.errs {
             Errs::ByAFactor => bounded(self.middle * error.exp()),
             Errs::Within { ceiling } => (self.middle + error).clamp(0.0, ceiling),

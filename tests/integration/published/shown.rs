@@ -149,7 +149,7 @@ fn the_documented_forecasts_are_those_of_this_program() {
         (taxi, ["9h 36m (4h 48m–17h 24m)", "53 USD (27–96)"]),
         (
             sharded,
-            ["53m 43s (23m 54s–1h 41m)", "4.95 USD (2.20–9.31)"],
+            ["53m 42s (23m 53s–1h 41m)", "4.95 USD (2.20–9.31)"],
         ),
     ] {
         let runs = table("taxi", one.instance, &one.canaries);

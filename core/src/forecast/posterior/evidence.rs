@@ -9,11 +9,10 @@ use crate::units::count_as_float;
 
 /// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
 const LOGIT_BOUND: i32 = 14;
-/// Each pass over logit u cuts this many steps on either side of the highest point so far into [`ZOOM`] parts.
-const ZOOM_REACH: usize = 3;
-const ZOOM: i32 = 3;
-/// The finest step is 3^-16, which resolves the noise of any float.
-const MOST_ZOOM_PASSES: usize = 16;
+/// Each pass over logit u halves this many steps on either side of the highest point so far.
+const ZOOM_REACH: usize = 2;
+/// The finest step is 2^-25, which resolves the noise of any float.
+const MOST_ZOOM_PASSES: usize = 25;
 /// The grid is fine enough if the neighbours of its highest point are lower by less than this, in the logarithm: steps of about a
 /// standard deviation, at which the trapezoidal rule integrates a normal density to six digits.
 const FINE_ENOUGH: f64 = 0.5;
@@ -132,9 +131,8 @@ impl<'a> Evidence<'a> {
 
     /// A candidate's estimate of ln S in each group.
     pub(in crate::forecast) fn centers(&self, candidate: &WeighedLaw) -> Vec<f64> {
-        let runs = self.runs.iter();
-        let relative: Vec<f64> = runs.map(|(run, _)| candidate.ln_relative_of(run)).collect();
-        let center = |group: &Group| self.center_and_squares(group, &relative).0;
+        let relative = |place: usize| candidate.ln_relative_of(&self.runs[place].0);
+        let center = |group: &Group| self.center_and_squares(group, relative).0;
         self.groups.iter().map(center).collect()
     }
 
@@ -187,10 +185,9 @@ impl<'a> Evidence<'a> {
         parts: &[(f64, f64)],
         log_prior: f64,
     ) -> Vec<WeighedLaw> {
-        let parts = parts.iter();
-        let grids =
-            parts.map(|(part, weight)| self.with_work_part(shape, *part, log_prior + weight));
-        grids.collect::<Vec<_>>().concat()
+        let of_part =
+            |(part, weight): &(f64, f64)| self.with_work_part(shape, *part, log_prior + weight);
+        parts.iter().flat_map(of_part).collect()
     }
 
     /// The grid over u for one law and one part that goes with the work.
@@ -270,17 +267,14 @@ impl<'a> Evidence<'a> {
     fn weigh<F: Copy>(&self, candidate: WeighedLaw<F>, growth: &[f64]) -> WeighedLaw<F> {
         let fixed = candidate.fixed;
         let if_warm = fixed * (1.0 - candidate.cold_part);
-        let relative: Vec<f64> = growth
-            .iter()
-            .zip(&self.runs)
-            .map(|(growth, (run, _))| {
-                let without_data = if run.is_warm { if_warm } else { fixed };
-                let relative = without_data + (1.0 - fixed) * growth;
-                relative.max(f64::MIN_POSITIVE).ln()
-            })
-            .collect();
+        let relative = |place: usize| {
+            let is_warm = self.runs[place].0.is_warm;
+            let without_data = if is_warm { if_warm } else { fixed };
+            let relative = without_data + (1.0 - fixed) * growth[place];
+            relative.max(f64::MIN_POSITIVE).ln()
+        };
         let groups = self.groups.iter();
-        let mut centers = groups.map(|group| self.center_and_squares(group, &relative));
+        let mut centers = groups.map(|group| self.center_and_squares(group, relative));
         let (center, mut squares) = centers.next().expect("there is at least one group");
         squares += centers.map(|(_, squares)| squares).sum::<f64>();
         WeighedLaw {
@@ -291,15 +285,15 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The location of ln S, and the sum of weighted squared residuals; `relative` holds ln(u + (1 - u) f(x) h(q)) of each
-    /// run of all.
-    fn center_and_squares(&self, group: &Group, relative: &[f64]) -> (f64, f64) {
+    /// The location of ln S, and the sum of weighted squared residuals; `relative` gives ln(u + (1 - u) f(x) h(q)) of the run at a place
+    /// among all.
+    fn center_and_squares(&self, group: &Group, relative: impl Fn(usize) -> f64) -> (f64, f64) {
         let (mut sum, mut squares) = (0.0, 0.0);
         // The sum of squares about the first residual loses no digits if all are nearly equal.
         let mut origin = None;
-        let relative = relative[group.runs.clone()].iter();
-        for ((run, logarithm), relative) in self.runs[group.runs.clone()].iter().zip(relative) {
-            let residual = logarithm - relative;
+        for place in group.runs.clone() {
+            let (run, logarithm) = &self.runs[place];
+            let residual = logarithm - relative(place);
             let distance = residual - *origin.get_or_insert(residual);
             sum += run.weight * distance;
             squares += run.weight * distance * distance;
@@ -310,8 +304,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The laws of a grid over one variable by the trapezoidal rule, the grid made finer and finer about its highest point: each pass cuts
-/// `reach` steps on either side of it into [`ZOOM`] parts. `at` adds the laws of a place to a list, `density` gives the logarithm of its
+/// The laws of a grid over one variable by the trapezoidal rule, the grid made finer and finer about its highest point: each pass
+/// halves `reach` steps on either side of it. `at` adds the laws of a place to a list, `density` gives the logarithm of its
 /// prior density, and `weight` what the evidence of a law becomes at a place that stands for so much.
 fn integrated<F: Copy>(
     places: impl Iterator<Item = f64>,
@@ -338,12 +332,13 @@ fn integrated<F: Copy>(
         if height(highest) - lower < FINE_ENOUGH {
             break;
         }
-        for index in highest.saturating_sub(reach)..(highest + reach).min(last) {
+        let zoomed = highest.saturating_sub(reach)..(highest + reach).min(last);
+        let finer = zoomed.clone().flat_map(|index| {
             let (start, end) = (grid[index].0, grid[index + 1].0);
-            let part = |part| start + (end - start) * f64::from(part) / f64::from(ZOOM);
-            grid.extend((1..ZOOM).map(part).map(&mut point));
-        }
-        grid.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            [grid[index].clone(), point(f64::midpoint(start, end))]
+        });
+        let finer: Vec<_> = finer.collect();
+        grid.splice(zoomed, finer);
     }
     let places: Vec<f64> = grid.iter().map(|(place, ..)| *place).collect();
     for (index, (place, _, at)) in grid.into_iter().enumerate() {
@@ -378,10 +373,10 @@ pub(in crate::forecast) fn probable<F>(
     let best = highest_weight(&laws);
     let mut lists = [laws, beside];
     for list in &mut lists {
-        for law in &mut *list {
+        list.retain(|law| law.weight - best > NEGLIGIBLE.ln());
+        for law in list {
             law.weight = (law.weight - best).min(MOST_LOG_ODDS).exp();
         }
-        list.retain(|law| law.weight > NEGLIGIBLE);
     }
     let total: f64 = lists[0].iter().map(|law| law.weight).sum();
     for law in lists.iter_mut().flatten() {

@@ -90,31 +90,38 @@ pub(super) fn below_and_above(components: &[Component], point: f64) -> (f64, f64
     (below.min(1.0), above.min(1.0))
 }
 
-/// The quantile of ln y.
-pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
+/// The quantile of ln y, its chance exact to a part of `accuracy`; sooner found where it is about a `step` from `near`.
+pub(super) fn mixture_quantile(
+    components: &[Component],
+    p: f64,
+    (near, step): (f64, f64),
+    accuracy: f64,
+) -> f64 {
     if let [one] = components {
         return one.center + one.spread.quantile(p);
     }
+    // By the smaller tail, which is more precise, and by its logarithm, which is more nearly a line.
     let excess = |point: f64| {
         let (below, above) = below_and_above(components, point);
-        // The smaller tail is more precise.
-        if p <= 0.5 { below - p } else { 1.0 - p - above }
+        let ln = |part: f64| part.max(1e-6).ln();
+        if p <= 0.5 {
+            ln(below / p)
+        } else {
+            -ln(above / (1.0 - p))
+        }
     };
-    let ends = |side: f64| {
-        let values = components.iter();
-        values.map(move |one| one.center + side * one.spread.scale)
-    };
-    let mut low = ends(-1.0).fold(f64::INFINITY, f64::min);
-    let mut high = ends(1.0).fold(f64::NEG_INFINITY, f64::max);
-    let mut step = (high - low).max(QUANTILE_TOLERANCE);
-    let (mut at_low, mut at_high) = (excess(low), excess(high));
+    let mut step = step.max(QUANTILE_TOLERANCE);
+    let (mut low, mut at_low) = (near, excess(near));
+    let (mut high, mut at_high) = (low, at_low);
     // A float cannot hold e^5000.
     while at_low > 0.0 && low > -5000.0 {
+        (high, at_high) = (low, at_low);
         low -= step;
         step *= 2.0;
         at_low = excess(low);
     }
     while at_high < 0.0 && high < 5000.0 {
+        (low, at_low) = (high, at_high);
         high += step;
         step *= 2.0;
         at_high = excess(high);
@@ -132,7 +139,7 @@ pub(super) fn mixture_quantile(components: &[Component], p: f64) -> f64 {
             false => f64::midpoint(low, high),
         };
         let at_guess = excess(guess);
-        if at_guess.abs() < 1e-13 {
+        if at_guess.abs() < accuracy {
             return guess;
         }
         if at_guess < 0.0 {

@@ -102,20 +102,20 @@ impl Spread {
 /// P(T > `t`) of a Student-t with whole degrees of freedom, `t` not negative: a finite series, and thirty times faster than
 /// the incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4).
 pub(super) fn student_tail(t: f64, degrees_of_freedom: f64) -> f64 {
-    // Of the angle whose tangent is t over the root of the degrees of freedom.
-    let hypotenuse = t.hypot(degrees_of_freedom.sqrt());
+    // Of the angle whose tangent is t over the root of the degrees of freedom; the square of a huge t is still a number.
+    let t = t.min(1e100);
+    let hypotenuse = (t * t + degrees_of_freedom).sqrt();
     let (sine, cosine) = (t / hypotenuse, degrees_of_freedom.sqrt() / hypotenuse);
-    let is_odd = degrees_of_freedom % 2.0 == 1.0;
-    let mut term = if is_odd { cosine } else { 1.0 };
-    let mut index = if is_odd { 2.0 } else { 1.0 };
-    let mut sum = 0.0;
-    while index < degrees_of_freedom {
-        sum += term;
-        term *= cosine * cosine * index / (index + 1.0);
-        index += 2.0;
+    let is_odd = (degrees_of_freedom / 2.0).fract() != 0.0;
+    // From the last term on, each 1 more than its part of the next.
+    let mut sum = if degrees_of_freedom == 1.0 { 0.0 } else { 1.0 };
+    let mut index = degrees_of_freedom - 2.0;
+    while index > 1.0 {
+        sum = 1.0 + sum * cosine * cosine * ((index - 1.0) / index);
+        index -= 2.0;
     }
     let central = match is_odd {
-        true => (sine.atan2(cosine) + sine * sum) / std::f64::consts::FRAC_PI_2,
+        true => (sine.atan2(cosine) + sine * cosine * sum) / std::f64::consts::FRAC_PI_2,
         false => sine * sum,
     };
     ((1.0 - central) / 2.0).max(0.0)
