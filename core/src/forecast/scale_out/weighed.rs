@@ -265,7 +265,7 @@ fn weighed_from(
         };
         shapes(prior.silent).flat_map(of_shape).collect::<Vec<_>>()
     };
-    Undivided::all().into_iter().flat_map(of_each).collect()
+    Undivided::all().flat_map(of_each).collect()
 }
 
 /// Sorted, so that sums do not depend on the order given.
