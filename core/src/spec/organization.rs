@@ -7,9 +7,13 @@ use super::policy::not_allowed;
 use super::read::{OrganizationPolicy, PricesByType};
 use super::{BudgetLine, Job, LineOrigin, Spec, SpecErrors, SpecFile, SpecProblem};
 use crate::grammar::choice;
+use crate::instance::InstanceType;
+use crate::metric::Metric;
 
 const HELP: &str =
     "write what the policy has, or stricter; of what is left out the policy's counts";
+
+const NO_LOCAL_PRICE: &str = "this machine has no price: name that of `local` under `prices`, in the policy where that has prices";
 
 /// Each key of the policy with the spec's value, its own, and how the first is to the second where it is looser.
 macro_rules! take {
@@ -29,6 +33,16 @@ impl Spec {
         let mut problems = self.narrow(policy);
         let allowed = policy.with("allowed_instances", &choice(&policy.keys.allowed_instances));
         problems.extend(not_allowed(self, &allowed));
+        let has_price = self.prices.contains_key(&InstanceType::local());
+        let unpriced = |job: &&Job| job.instance.is_local() && !has_price;
+        for job in self.jobs.iter().filter(unpriced) {
+            let lines = job.budget.written();
+            let priced = lines.filter(|line| line.kind.metric().is_some_and(Metric::is_priced));
+            problems.extend(priced.map(|line| {
+                let field = format!("jobs.{}.budget.{}", job.name, line.kind);
+                SpecProblem::of(&field, NO_LOCAL_PRICE, None)
+            }));
+        }
         self.file.refuse(problems, HELP)
     }
 
