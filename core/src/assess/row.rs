@@ -38,6 +38,7 @@ pub(super) fn of(
         instance: offer.configuration.clone(),
         groups: groups(offer),
         verdict: verdict::job_verdict(lines),
+        reached: forecast.reached,
         memory_at_least: forecast.memory.at_least,
         memory_is_lower_bound: is_lower_bound(MemoryOf::Machine),
         gpu_memory_at_least: forecast.gpu_memory.at_least,

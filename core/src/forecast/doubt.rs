@@ -18,9 +18,9 @@ pub enum Doubt {
         "differs between the progress of the canary of all data and the smaller canaries; a longer `canary.max_runtime`, or a larger `canary.progress`, lets it get farther"
     )]
     ApartFromProgress,
-    /// The full run was begun for its progress, and printed no steps that go on as those of the smaller canaries do.
+    /// The full run was begun for its progress, and printed no steps that go on as those of the smaller canaries do, or no total.
     #[error(
-        "is not confirmed: the full run, begun as a canary, did not print the steps that the smaller ones lead to before it was ended; a larger `canary.progress` lets it get farther"
+        "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or no total of them; `canary.progress: off` takes a larger sample in its place"
     )]
     NotConfirmed,
     /// Its source looks so seldom that each canary may have had far more.

@@ -2,9 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::posterior::Prior;
-use super::runs::Runs;
-use super::{Doubt, KnownPeak, Law, Predictive, Quantity, Unknown, prior};
+use super::{Doubt, KnownPeak, Law, Predictive, Prior, Quantity, Runs, Unknown, prior};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, PeakMemory};
 use crate::metric::MemoryOf;

@@ -122,8 +122,10 @@ pub struct Forecast {
     pub busy: Option<BusyMachine>,
     /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
-    /// Whether a full run was begun for its progress, and this does not follow from it.
+    /// Whether a full run was begun for its progress, and the time does not follow from it, or does and it prints no total.
     pub is_unconfirmed: bool,
+    /// The share of its steps that the full run had done whose progress the time follows from.
+    pub reached: Option<Fraction>,
     /// The largest share of the data that a run held which the time follows from.
     pub largest_share: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
@@ -164,6 +166,7 @@ impl Forecast {
             busy: None,
             by_laws: None,
             is_unconfirmed: false,
+            reached: None,
             largest_share: None,
             warnings: Vec::new(),
             notes: Vec::new(),
@@ -364,11 +367,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
     let laws_of_time = LawsOfTime::of(runs);
     let (by_laws, [training, download, upload]) = laws_of_time.at(1.0);
     let (time, by_laws) = match (&by_progress, by_laws) {
-        // What no canary came to yet may take longer, as by steeper laws.
-        (Some(progress), Ok(laws)) if progress.is_all_shown => {
-            (Ok(progress.time.clone()), Some(laws))
-        }
-        (Some(progress), Ok(laws)) => (Ok(progress.time.clone().growing_as(&laws)), Some(laws)),
+        (Some(progress), Ok(laws)) => (Ok(progress.time(&laws)), Some(laws)),
         (_, by_laws) => (by_laws, None),
     };
     let time_at_least = runs.time_at_least();
@@ -437,7 +436,11 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         by_laws,
-        is_unconfirmed: by_progress.is_none() && runs.timed_out().any(|(run, _)| run.ended_early),
+        is_unconfirmed: match &by_progress {
+            Some(progress) => !progress.has_total,
+            None => runs.timed_out().any(|(run, _)| run.ended_early),
+        },
+        reached: by_progress.as_ref().map(ByProgress::reached),
         largest_share: (by_progress
             .filter(|progress| progress.is_all_shown)
             .map(|_| 1.0))

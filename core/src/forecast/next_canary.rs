@@ -1,9 +1,7 @@
 //! The next canary as those before it let one expect it: its time, for the adaptive design, and the whole run, for a design that asks for
 //! several at once.
 
-use super::posterior::{Posterior, Prior};
-use super::runs::Runs;
-use super::{Predictive, memory, points, prior, progress, seconds};
+use super::{Posterior, Predictive, Prior, Runs, memory, points, prior, progress, seconds};
 use crate::measurement::{Measurement, PeakMemory, Phases};
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Fraction, Percent, Seconds};

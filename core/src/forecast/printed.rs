@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::runs::Runs;
-use super::{Quantity, Unknown};
+use super::{Quantity, Runs, Unknown};
 use crate::measurement::Measurement;
 use crate::measurement::printed_figures::PrintedLevel;
 use crate::metric::MetricName;

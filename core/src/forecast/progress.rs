@@ -7,22 +7,22 @@
 //! It printed that d_i of N steps were done at t_i, i = 0 to m. r is the time of a step in the later half of these: the first ones
 //! warm up. g is the logarithm of how many times as long that is as in the earlier half; it widens the interval and does not move
 //! the point, because the first steps say little of the last. f is the logarithm of how many times as long a step after this part of
-//! the work takes as one of the later half, in the largest canary that ran to its end: steps get dearer, epochs have pauses. Only half
-//! of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes
+//! the work takes as one of the later half. It is read off the largest canary that ran to its end, where steps may get dearer and
+//! epochs have pauses. Only half of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes
 //! after the last step, by a line in the share through the smallest and the largest canary.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
 //!
 //! A script may print what it likes. So its steps must be about as many as the smaller canaries' lead to, and nothing is within a
-//! limit that the full run passes more likely than not by the laws of these ([`Forecast::doubt_of_progress`]). Only where they have
-//! as many steps as it has they show all of them; else it is in doubt as they are, wherever their laws may be steeper.
+//! limit that the full run passes more likely than not by the laws of these ([`Forecast::doubt_of_progress`]). Where the smaller
+//! canaries have fewer steps, nobody saw the last ones of the full run: the time may then be as much longer as by steeper laws. Where
+//! it prints no total, nobody knows how many steps it has, and nothing is within.
 //!
 //! `benches/progress` has the 17 jobs of nine libraries that the constants were chosen on and judged by.
 
 use super::points::ONE_SIZE;
-use super::runs::Runs;
-use super::{Doubt, Forecast, Predictive};
+use super::{Doubt, Forecast, Predictive, Runs};
 use crate::measurement::Measurement;
 use crate::measurement::progress::JobProgress;
 use crate::metric::Metric;
@@ -56,7 +56,9 @@ pub(super) struct ByProgress<'a> {
     reached: f64,
     /// Whether the canaries that ran to their end have as many steps.
     pub(super) is_all_shown: bool,
-    pub(super) time: Predictive,
+    /// Whether the run says how many steps it has, or how many a pass has.
+    pub(super) has_total: bool,
+    time: Predictive,
 }
 
 impl<'a> ByProgress<'a> {
@@ -69,11 +71,24 @@ impl<'a> ByProgress<'a> {
         read.max_by(|a, b| a.reached.total_cmp(&b.reached))
     }
 
+    /// The time beside that by the laws of the smaller canaries, which may be steeper where these did not show all steps.
+    pub(super) fn time(&self, laws: &Predictive) -> Predictive {
+        let time = self.time.clone();
+        match self.is_all_shown {
+            true => time,
+            false => time.growing_as(laws),
+        }
+    }
+
+    pub(super) fn reached(&self) -> Fraction {
+        Fraction(self.reached)
+    }
+
     pub(super) fn note(&self) -> String {
         format!(
             "time is forecast from the progress of the {} canary, which had done {} of its steps when it was ended at its limit",
             self.run.fraction,
-            Fraction(self.reached),
+            self.reached(),
         )
     }
 
@@ -108,7 +123,8 @@ impl<'a> ByProgress<'a> {
         (time.is_finite() && scale.is_finite()).then(|| Self {
             run,
             reached: last.1 / total,
-            is_all_shown: steps.progress.total.is_some() && ended.have_as_many(total),
+            is_all_shown: ended.have_as_many(total),
+            has_total: steps.progress.pass.is_some(),
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
         })
     }
@@ -118,9 +134,10 @@ impl Forecast {
     /// Why a limit of the time, or of what goes with it, is not known to be kept: by the laws of the smaller canaries it is passed
     /// more likely than not, no time is in the middle nine tenths of both, or the full run that was begun does not confirm these.
     pub fn doubt_of_progress(&self, quantity: &Predictive, limit: f64) -> Option<Doubt> {
-        let (Some(laws), Ok(time)) = (&self.by_laws, &self[Metric::Time]) else {
-            return self.is_unconfirmed.then_some(Doubt::NotConfirmed);
-        };
+        if self.is_unconfirmed {
+            return Some(Doubt::NotConfirmed);
+        }
+        let (laws, time) = (self.by_laws.as_ref()?, self[Metric::Time].as_ref().ok()?);
         let [low, high] = [0.05, 0.95].map(|p| [time, laws].map(|time| time.quantile(p)));
         let is_passed = laws.median() > limit * time.median() / quantity.median();
         let is_apart = is_passed || high[0] < low[1] || high[1] < low[0];
@@ -139,6 +156,7 @@ pub fn worth_beginning(
     full_run: f64,
 ) -> Option<[f64; 2]> {
     let ended = EndedCanaries::among(&Runs::choose(measurements))?;
+    ended.large.progress.pass?;
     let share = match ended.have_as_many(ended.in_line(|run| run.last().1)) {
         true => share,
         false => share.max(stands_in_for),

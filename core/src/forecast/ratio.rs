@@ -31,8 +31,7 @@ pub use growth::Growth;
 pub use levels::{FullRunLevel, levels};
 
 use super::predictive::Spread;
-use super::runs::Runs;
-use super::{Estimate, Predictive, Unknown, memory, prior, seconds};
+use super::{Estimate, Predictive, Runs, Unknown, memory, prior, seconds};
 use crate::measurement::{self, Measurement};
 use crate::metric::MemoryOf;
 use crate::units::Fraction;

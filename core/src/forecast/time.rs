@@ -1,8 +1,6 @@
 //! The billed time of a run with a share of the data, by laws of the whole or of each phase.
 
-use super::posterior::{Posterior, Prior};
-use super::runs::Runs;
-use super::{Law, Predictive, Quantity, Unknown, prior, seconds};
+use super::{Law, Posterior, Predictive, Prior, Quantity, Runs, Unknown, prior, seconds};
 use crate::measurement::Measurement;
 use crate::units::Seconds;
 

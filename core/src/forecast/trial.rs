@@ -1,8 +1,7 @@
 //! The door of the bench `prior`: forecasts by another prior than the shipped one.
 
 use super::posterior::{Observation, Posterior};
-use super::runs::Runs;
-use super::{Predictive, seconds as seconds_of};
+use super::{Predictive, Runs, seconds as seconds_of};
 use crate::measurement::Measurement;
 
 pub use super::law::FamilyWeights;

@@ -1,7 +1,6 @@
 //! Canaries on other counts of machines than the design runs on.
 
-use super::design::canary;
-use super::{NotMeasured, PlannedConfiguration, PlannedRuns};
+use super::{NotMeasured, PlannedConfiguration, PlannedRuns, canary};
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::spec::{CountsOf, Job};

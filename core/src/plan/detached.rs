@@ -1,10 +1,8 @@
 //! The canaries of a run that detaches: all that are started before anything is known of any.
 
-use super::counts::PART_OF_THE_SHARE;
-use super::design::canary;
 use super::{
-    LadderSize, NotMeasured, Plan, PlannedConfiguration, PlannedRuns, level, part_of_instance,
-    seconds_for_each,
+    LadderSize, NotMeasured, PART_OF_THE_SHARE, Plan, PlannedConfiguration, PlannedRuns, canary,
+    level, part_of_instance, seconds_for_each,
 };
 use crate::canary::{CanaryRun, Dataset};
 use crate::forecast::FEWEST_RUNS;

@@ -3,8 +3,7 @@
 //! A pool buys time, not money: a warm start is shorter, and a machine bills while it waits. So `auto` keeps machines from the
 //! second check on, where the account has room for them and idle they cost little at their longest.
 
-use super::start_up::StartUpMode;
-use super::{PlannedConfiguration, PlannedRuns, fewest, least};
+use super::{PlannedConfiguration, PlannedRuns, StartUpMode, fewest, least};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{Job, WarmPoolPolicy};

@@ -6,8 +6,7 @@ use jiff::Timestamp;
 
 use super::document::{Cell, Table, Title};
 use super::escape::for_terminal;
-use super::text::Prose;
-use super::{InstanceForecast, terminal};
+use super::{InstanceForecast, Prose, terminal};
 use crate::forecast::Estimate;
 use crate::instance::Offer;
 use crate::measurement::{Measurement, PeakMemory, Utilization};

@@ -4,10 +4,8 @@
 
 use super::comparison::{self, Column};
 use super::document::DocumentLine;
-use super::label::Label;
-use super::text::Prose;
 use super::words::{self, Quantity, grouped};
-use super::{InstanceForecast, JobReport, Report};
+use super::{InstanceForecast, JobReport, Label, Prose, Report};
 use crate::forecast::{Estimate, Law};
 use crate::grammar::first_of;
 use crate::instance::Price;
@@ -212,9 +210,7 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
     let (job, forecast) = known.find_map(|job| Some((job, job.forecasts.first()?)))?;
     let cases = words::cases_of_a_hundred(forecast.estimates[Metric::Time]?.level);
     let holds = format!("{cases}% prediction interval for one full run");
-    let mut begun = job.measurements.iter().rev();
-    let reached = begun.find_map(|run| run.reached().filter(|_| run.is_on(&forecast.instance)));
-    if let Some(share) = reached.filter(|_| jobs.len() == 1) {
+    if let Some(share) = forecast.reached.filter(|_| jobs.len() == 1) {
         return Some(format!(
             "{holds}, if it goes on as in the first {share} of its steps"
         ));

@@ -2,10 +2,8 @@
 
 use super::document::Title::{Numbers, Words};
 use super::document::{Block, Table};
-use super::label::Label;
-use super::text::Prose;
 use super::words::{self, Quantity, grouped};
-use super::{JobReport, Report};
+use super::{JobReport, Label, Prose, Report};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
 use crate::units::{Percent, Seconds, Usd};

@@ -1,10 +1,8 @@
 //! Why a forecast is another than that of the base, in sentences and as a table.
 
 use super::document::Table;
-use super::label::Label;
-use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Baseline, InstanceForecast, JobReport, causes};
+use super::{Baseline, InstanceForecast, JobReport, Label, Prose, causes};
 use crate::drift::{Cause, CauseShare};
 
 /// `A full run takes 31% more than on main (a1b2c3d, 3 days ago). The same work on the same data takes 29% longer. The data

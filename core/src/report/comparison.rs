@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 
 use super::budget_lines::{chance_of, decisive_line, is_in_question, shown_excuse, use_of};
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
-use super::mark::Mark;
-use super::text::Prose;
-use super::{InstanceForecast, JobReport, Report, many_jobs, words};
+use super::{InstanceForecast, JobReport, Mark, Prose, Report, many_jobs, words};
 use crate::metric::{LineKind, Metric, MetricName};
 use crate::spec::Ranking;
 use crate::verdict::{LineVerdict, Verdict};

@@ -5,11 +5,8 @@ use super::document::{
     Block, Document, DocumentLine, Fold, FoldKind, Headline, ReportDepth, Table,
 };
 use super::footer::{footer, opening};
-use super::label::Label;
-use super::mark::Mark;
 use super::plot::Plot;
-use super::text::Prose;
-use super::{JobReport, Report};
+use super::{JobReport, Label, Mark, Prose, Report};
 use super::{
     background, budget_lines, canaries, change, drift, failures, figures, many_jobs, over_time,
     policy_lines, recommendation, versus_twin, what_to_do, words,

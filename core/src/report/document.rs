@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 
 use super::label::{Label, Lead};
-use super::mark::Mark;
 use super::plot::Plot;
 use super::text::{Prose, Verbatim};
 use super::words::only_where;
-use super::{JobReport, Report};
+use super::{JobReport, Mark, Report};
 
 /// How much of a report is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,11 +1,8 @@
 //! What a check for drift found, in words: plain text, but for the job's name, which is left out.
 
 use super::document::Table;
-use super::label::Label;
-use super::mark::Mark;
-use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{JobReport, Report, causes};
+use super::{JobReport, Label, Mark, Prose, Report, causes};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
 use crate::forecast::Estimate;
 use crate::metric::Metric;

@@ -3,9 +3,7 @@
 use super::document::{Block, Document, DocumentLine, Headline};
 use super::escape::for_title;
 use super::footer::footer;
-use super::label::Label;
-use super::text::Prose;
-use super::{JobReport, Report, comparison, drift, markdown, over_time, words};
+use super::{JobReport, Label, Prose, Report, comparison, drift, markdown, over_time, words};
 use crate::drift::Drift;
 
 /// The most characters of a title before signs are put in that break mentions and references.

@@ -1,10 +1,8 @@
 //! Why something could not be checked: what was being done, what went wrong, and what to do.
 
 use super::document::{Block, DocumentLine, Headline};
-use super::label::Label;
-use super::mark::Mark;
 use super::text::{Prose, Verbatim};
-use super::{Failure, JobReport, Report, canaries, help, words};
+use super::{Failure, JobReport, Label, Mark, Report, canaries, help, words};
 
 /// More failures than this are counted: they mostly have one cause.
 const SHOWN: usize = 5;

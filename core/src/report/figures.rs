@@ -3,9 +3,8 @@
 use super::background::{abscissa, completed};
 use super::budget_lines::highest_canary;
 use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, highest};
-use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{InstanceForecast, JobReport};
+use super::{InstanceForecast, JobReport, Prose};
 use crate::forecast::{Estimate, EstimateAtShare};
 use crate::metric::Metric;
 use crate::units::Seconds;
@@ -176,6 +175,10 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let marks = marks.into_iter().chain(across);
     let (line, bar) = match between {
         [] => ("the law", "The bar at 100% is the interval of a full run."),
+        _ if forecast.reached.is_some() => (
+            "the law of the smaller canaries",
+            "The bar at 100% is the interval of a full run, by its own steps.",
+        ),
         _ => (
             "the forecast",
             "The band is the interval of one new run of that size, the bar at 100% that of the full run.",

@@ -1,7 +1,6 @@
 //! The first line of a report and its last: what it is, and what it was made from.
 
-use super::text::Prose;
-use super::{Policy, Report};
+use super::{Policy, Prose, Report};
 
 /// The digits that are shown of a spec's hash.
 const HASH_DIGITS: usize = 4;

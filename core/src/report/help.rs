@@ -1,9 +1,8 @@
 //! What to do: sentences, and lines to paste, which keep their breaks.
 
 use super::document::Block;
-use super::label::Label;
 use super::text::{Prose, Verbatim};
-use super::words;
+use super::{Label, words};
 
 /// Pieces beyond these are dropped: a help of ours has three.
 const PIECES_SHOWN: usize = 6;

@@ -4,11 +4,8 @@
 //! alternatives first. The verdict of the worst job is always there, and what is left out is said.
 
 use super::document::{Block, Document, DocumentLine, FoldKind, Headline, Table};
-use super::label::Label;
-use super::mark::Mark;
 use super::template::Template;
-use super::text::Prose;
-use super::{JobReport, Report, compose, failures, markdown, words};
+use super::{JobReport, Label, Mark, Prose, Report, compose, failures, markdown, words};
 use crate::exit;
 use crate::grammar;
 

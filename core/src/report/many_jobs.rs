@@ -2,10 +2,8 @@
 //! screen what there is to do.
 
 use super::document::Headline;
-use super::mark::Mark;
-use super::text::Prose;
 use super::words::{self, grouped};
-use super::{JobReport, Report};
+use super::{JobReport, Mark, Prose, Report};
 use crate::verdict::Verdict;
 
 /// The number of jobs from which on a report is one of many jobs.

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::document::{
     Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn, TableRow,
 };
-use super::mark::Mark;
 use super::plot::Plot;
 use super::template::Template;
 use super::text::{Outside, Prose, TextSpan};
-use super::{Report, compose, escape, mermaid, template, words};
+use super::{Mark, Report, compose, escape, mermaid, template, words};
 
 /// Keeps a range on one line: a browser may break at a dash.
 const WORD_JOINER: char = '\u{2060}';

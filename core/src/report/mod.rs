@@ -56,6 +56,9 @@ mod text;
 mod versus_twin;
 mod what_to_do;
 pub mod words;
+use label::Label;
+use mark::Mark;
+use text::Prose;
 
 pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
@@ -85,7 +88,7 @@ use crate::instance::{InstanceConfiguration, InstanceType, Price};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::{Metric, MetricName};
 use crate::spec::{Bound, ChangedSetting, LineKind, Ranking};
-use crate::units::{Seconds, Usd, UsdPerHour, is_default};
+use crate::units::{Fraction, Seconds, Usd, UsdPerHour, is_default};
 use crate::verdict::{BudgetRow, Reason, Recommendation, Verdict};
 
 /// The version written by this program. A reader refuses a newer one.
@@ -290,6 +293,8 @@ pub struct InstanceForecast {
     pub estimated_from: Option<String>,
     /// How the time follows from canaries on other counts of its machines; absent where it follows from its own.
     pub scale_out: Option<ScaleOutBasis>,
+    /// The share of its steps that the full run, begun as a canary, had done; absent where the time does not follow from these.
+    pub reached: Option<Fraction>,
     /// The most memory that a canary used, in percent of the machine; absent where memory has an estimate, or none was measured.
     pub memory_at_least: Option<f64>,
     /// Whether memory was seen so seldom, or not at all, that the true peak may be far higher; omitted if it was not.

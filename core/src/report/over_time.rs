@@ -2,10 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::drift;
 use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, place_of_time};
-use super::text::Prose;
 use super::words::{self, Quantity, count};
+use super::{Prose, drift};
 use crate::drift::Drift;
 use crate::forecast::Estimate;
 

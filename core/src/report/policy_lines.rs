@@ -1,10 +1,7 @@
 //! How a change's own policy differs from the one that counts: beside the table, so that no reviewer has to unfold it.
 
 use super::document::{DocumentLine, Headline};
-use super::label::Label;
-use super::mark::Mark;
-use super::text::Prose;
-use super::{JobReport, Report, help, words};
+use super::{JobReport, Label, Mark, Prose, Report, help, words};
 
 /// Others are in a fold.
 const DIFFERENCES_SHOWN: usize = 10;

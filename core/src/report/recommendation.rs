@@ -1,8 +1,7 @@
 //! What would fit, in one sentence.
 
 use super::comparison::Column;
-use super::text::Prose;
-use super::{InstanceForecast, JobReport, words};
+use super::{InstanceForecast, JobReport, Prose, words};
 use crate::metric::Metric;
 use crate::spec::{Bound, LineKind};
 use crate::verdict::{LimitNeeded, Recommendation, Verdict};

@@ -2,11 +2,8 @@
 
 use super::document::{Block, Document, DocumentLine, Headline};
 use super::footer::{self, ReportStamp};
-use super::label::Label;
-use super::mark::Mark;
-use super::text::Prose;
 use super::words::{self, Quantity};
-use super::{Failure, JobReport, Report, escape, help, markdown};
+use super::{Failure, JobReport, Label, Mark, Prose, Report, escape, help, markdown};
 use crate::units::Usd;
 
 /// Of the line of a status, in characters.

@@ -7,10 +7,8 @@ use super::document::{
     Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, Title,
 };
 use super::escape::without_commands;
-use super::label::Label;
 use super::mark::{Mark, Tone};
-use super::text::Prose;
-use super::{Report, compose, failures, words};
+use super::{Label, Prose, Report, compose, failures, words};
 use crate::grammar::wrap;
 use crate::verdict::Verdict;
 

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::InstanceForecast;
-use super::text::Prose;
 use super::words::Quantity;
+use super::{InstanceForecast, Prose};
 use crate::forecast::Estimate;
 use crate::instance::{InstanceConfiguration, InstanceType};
 

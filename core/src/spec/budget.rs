@@ -4,13 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::field::FieldRule;
 use super::keys::{Entries, Keys, Map, described, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
-use super::run_place::RunPlace;
 use super::yaml::{Node, Value};
-use super::{Level, LineKind, PrintedMetric, Training};
+use super::{FieldRule, Level, LineKind, PrintedMetric, RunPlace, Training};
 use crate::instance::InstanceConfiguration;
 use crate::metric::{Amount, MemoryOf, Metric, MetricName, MetricNameError, Unit};
 use crate::units::{Fraction, Percent, Seconds, Usd};

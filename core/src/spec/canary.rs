@@ -5,14 +5,11 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::counts::CanaryCounts;
-use super::field::FieldRule;
 use super::keys::{Either, List, mapping};
 use super::kind::{AnyText, Count, Definitions, Kind, Refined, words};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
-use super::run_place::RunPlace;
 use super::yaml::{Node, Value};
-use super::{Training, limits};
+use super::{CanaryCounts, FieldRule, RunPlace, Training, limits};
 use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.

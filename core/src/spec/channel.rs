@@ -6,16 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::FileSystem;
 use super::draw::{ChannelDraw, DrawKeys};
 use super::field::FieldRule;
 use super::keys::{List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text, words};
 use super::limits::{self, s3_uri_problem};
 use super::reader::{At, Reader, quoted, rules};
-use super::run_place::RunPlace;
 use super::share::SampledBy;
 use super::yaml::Node;
+use super::{FileSystem, RunPlace};
 
 const NO_SHARE: &str = "a canary cannot take a share of a file system's files";
 const WRITE_WHOLE: &str =

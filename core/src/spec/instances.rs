@@ -10,9 +10,8 @@ use super::keys::{Either, List, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text};
 use super::paths::ScriptPath;
 use super::reader::{At, Reader, near_miss, quoted, rules};
-use super::run_place::RunPlace;
 use super::yaml::Node;
-use super::{Spec, limits};
+use super::{RunPlace, Spec, limits};
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
 
 /// More host processes than any one machine trains with.

@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::canary::CanaryPolicy;
 use super::channel::DRAWS;
-use super::field::{FieldRule, fields};
 use super::instances::{AlternativeRows, Instance};
 use super::keys::{Either, List, mapping};
 use super::kind::{Text, words};
 use super::reader::{At, Reader, quoted, rules};
-use super::run_place::RunPlace;
 use super::share::{SampledBy, ShareKeys};
 use super::training::is_script;
-use super::{Budget, DriftPolicy, FollowingCount, ScriptShare, Training, Work, limits};
+use super::{
+    Budget, CanaryPolicy, DriftPolicy, FieldRule, FollowingCount, RunPlace, ScriptShare, Training,
+    Work, fields, limits,
+};
 use crate::instance::InstanceConfiguration;
 
 fields! {

@@ -34,6 +34,7 @@ mod share;
 mod training;
 mod yaml;
 pub mod yaml_text;
+use run_place::RunPlace;
 
 pub use budget::{
     Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::canary::CanaryPolicy;
 use super::errors::{SpecErrors, SpecFile, in_order};
 use super::instances::InstancePatterns;
 use super::job::JobKeys;
@@ -17,7 +16,7 @@ use super::paths::{ProjectPath, path_problem};
 use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::training::regions;
 use super::yaml::{self, Node, Value};
-use super::{BackendKind, Budget, Job, LineKind, OnInconclusive, Spec, editor};
+use super::{BackendKind, Budget, CanaryPolicy, Job, LineKind, OnInconclusive, Spec, editor};
 use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 

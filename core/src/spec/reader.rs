@@ -7,10 +7,9 @@ use std::rc::Rc;
 
 use globset::GlobMatcher;
 
-use super::BackendKind;
 use super::errors::SpecProblem;
-use super::run_place::RunPlace;
 use super::yaml::{Node, Value, YamlKey};
+use super::{BackendKind, RunPlace};
 use crate::grammar::choice;
 use crate::instance::InstanceConfiguration;
 

@@ -26,7 +26,8 @@ pub(crate) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// The measurement of an earlier run that stands for a canary: completed, or of a full run that was begun, and younger than the job's `canary.reuse`.
+    /// The measurement of an earlier run that stands for a canary: completed, or of a full run that was begun, and younger than the
+    /// job's `canary.reuse`.
     pub(crate) async fn found(&self, run: &CanaryRun) -> AppResult<Option<Measurement>> {
         let key = self.key_of(run);
         let Some(key) = key.filter(|_| self.request.reuse == Reuse::Young) else {

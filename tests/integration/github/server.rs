@@ -9,11 +9,10 @@ use axum::extract::State as Extracted;
 use axum::http::{HeaderMap, Request, Response};
 use serde_json::{Value, json};
 
-use super::TOKEN;
 use super::answers::{Answer, failure};
 use super::fault::Fault;
-use super::routes;
 use super::state::{Core, Said};
+use super::{TOKEN, routes};
 
 /// Every request to the fake.
 pub(super) fn router(core: Arc<Core>) -> Router {

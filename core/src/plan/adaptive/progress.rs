@@ -30,6 +30,7 @@ pub fn limit_of_full_run(
     next: Result<&RoundRun, StopReason>,
     share: Fraction,
 ) -> Option<Seconds> {
+    use StopReason::{BeyondTheShare, MaxRuntime, NothingHelps};
     let measured = situation.measurements;
     if situation.aim != Aim::GoOn || situation.has_begun_all() {
         return None;
@@ -42,10 +43,7 @@ pub fn limit_of_full_run(
         Ok(run) if run.rung.size.fraction.0 > situation.largest_fraction() => {
             candidate(&run.rung, &time).median
         }
-        Ok(_) => situation.worth(&time),
-        Err(StopReason::BeyondTheShare | StopReason::NothingHelps | StopReason::MaxRuntime) => {
-            situation.worth(&time)
-        }
+        Ok(_) | Err(BeyondTheShare | NothingHelps | MaxRuntime) => situation.worth(&time),
         Err(_) => return None,
     };
     let reserve = RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
@@ -109,13 +107,10 @@ mod tests {
     fn limit(measured: &[Measurement], next: Option<f64>, share: f64) -> Option<f64> {
         let ladder = ladder(&[1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0]);
         let situation = situation(&ladder, measured);
-        let rung = ladder
-            .iter()
-            .find(|rung| Some(rung.size.share * 100.0) == next);
-        let next = rung.map(|rung| RoundRun {
-            rung: *rung,
-            limit: Seconds(3600.0),
-        });
+        let mut rungs = ladder.iter();
+        let rung = rungs.find(|rung| Some(rung.size.share * 100.0) == next);
+        let limit = Seconds(3600.0);
+        let next = rung.map(|&rung| RoundRun { rung, limit });
         let next = next.as_ref().ok_or(StopReason::BeyondTheShare);
         let found = limit_of_full_run(&situation, next, Fraction(share));
         found.map(|limit| limit.0.round())
@@ -133,25 +128,20 @@ mod tests {
         assert_eq!(limit(&growing, Some(20.0), 0.1), Some(188.0));
         // Few lines: five of 25 epochs.
         assert_eq!(limit(&two(0.0, 25), Some(20.0), 0.1), Some(161.0));
+        let (one, all) = (printed(1.0, 0.0, 100), run(100.0, 90.0));
+        let mut early = printed(10.0, 0.0, 100);
+        early.progress.as_mut().unwrap().points.truncate(50);
+        let cheaper = printed(3.0, 0.0, 100);
         for (case, measured, next) in [
-            ("loading alone takes a tenth", two(110.0, 100), Some(20.0)),
-            ("two lines by a fifth", two(0.0, 5), Some(20.0)),
-            (
-                "a larger size is cheaper",
-                [1.0, 3.0].map(|percent| printed(percent, 0.0, 100)),
-                Some(5.0),
-            ),
+            ("loading takes a tenth", two(110.0, 100).to_vec(), 20.0),
+            ("two lines by a fifth", two(0.0, 5).to_vec(), 20.0),
+            ("a larger size is cheaper", vec![one.clone(), cheaper], 5.0),
+            ("one", vec![one.clone()], 10.0),
+            ("silent", vec![one.clone(), run(10.0, 101.0)], 20.0),
+            ("begun", [&two(0.0, 100)[..], &[all]].concat(), 20.0),
+            ("it stops early", vec![one, early], 20.0),
         ] {
-            assert_eq!(limit(&measured, next, 0.1), None, "{case}");
+            assert_eq!(limit(&measured, Some(next), 0.1), None, "{case}");
         }
-        let one = [printed(1.0, 0.0, 100)];
-        assert_eq!(limit(&one, Some(10.0), 0.1), None);
-        let silent = [printed(1.0, 0.0, 100), run(10.0, 101.0)];
-        assert_eq!(limit(&silent, Some(20.0), 0.1), None);
-        let begun = [&two(0.0, 100)[..], &[run(100.0, 90.0)]].concat();
-        assert_eq!(limit(&begun, Some(20.0), 0.1), None);
-        let mut early = two(0.0, 100);
-        early[1].progress.as_mut().unwrap().points.truncate(50);
-        assert_eq!(limit(&early, Some(20.0), 0.1), None);
     }
 }
