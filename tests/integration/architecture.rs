@@ -66,7 +66,7 @@ const HOMES: [(&str, &[&str]); 26] = [
             "commands/reference.rs",
         ],
     ),
-    ("unicode_width", &["spec/errors.rs"]),
+    ("annotate_snippets", &["spec/errors.rs"]),
     ("comfy_table", &["report/terminal.rs"]),
     (
         "globset",

@@ -2,10 +2,10 @@
 //! that a hostile or endless line does no harm.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Range;
 
-use unicode_width::UnicodeWidthChar;
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::FilePosition;
 use crate::grammar::{count, wrap};
@@ -95,6 +95,9 @@ pub(super) fn in_order(mut problems: Vec<SpecProblem>) -> Vec<SpecProblem> {
     problems
 }
 
+/// Of a long text so many characters are underlined.
+const MOST_MARKED: usize = 40;
+
 impl SpecErrors {
     /// The most problems shown; more are counted.
     const SHOWN: usize = 20;
@@ -128,146 +131,30 @@ impl SpecErrors {
 
     /// The text for a terminal of `width` columns: the number of problems, then each with its place, its line and what to do.
     pub fn render(&self, colours: bool, width: usize) -> String {
-        let page = Page {
-            colours,
-            width: width.max(60),
+        let (renderer, mark) = match colours {
+            true => (Renderer::styled(), "\u{1b}[31m×\u{1b}[0m"),
+            false => (Renderer::plain(), "×"),
         };
+        let renderer = renderer.term_width(width);
+        // Beside `error: ` and `  = help: `.
+        let wrapped = |text: &str| wrap(text, width.max(60) - 12, 0).join("\n");
         let lines = NumberedLines::of(&self.bytes);
-        let mut text = page.headline(&self.to_string());
+        let mut text = format!("  {mark} {self}\n");
         for problem in self.problems.iter().take(Self::SHOWN) {
-            text.push('\n');
-            text += &match problem.span.as_ref().zip(problem.place) {
-                Some((span, place)) => {
-                    let place = format!("{}:{}:{}", self.name, place.line, place.column);
-                    page.excerpt(&lines, span, &place, &problem.to_string())
-                }
-                None => page.headline(&format!("{}: {problem}", self.name)),
-            };
-            if let Some(help) = &problem.help {
-                text += &page.paragraph(["  help: ", "        "], CYAN, help);
-            }
+            let place = problem.span.as_ref();
+            let excerpt = place.map(|span| lines.excerpt(span).path(&self.name));
+            let name = excerpt.is_none().then(|| format!("{}: ", self.name));
+            let title = wrapped(&format!("{}{problem}", name.unwrap_or_default()));
+            let help = problem.help.as_deref().map(wrapped);
+            let group = Group::with_title(Level::ERROR.secondary_title(title));
+            let group = group.elements(excerpt);
+            let group = group.elements(help.map(|help| Level::HELP.message(help)));
+            text += &format!("\n{}\n", renderer.render(&[group]));
         }
-        let hidden = self.count().saturating_sub(Self::SHOWN);
-        if hidden > 0 {
-            text.push_str(&format!("\n  and {hidden} more\n"));
+        match self.count().saturating_sub(Self::SHOWN) {
+            0 => text,
+            hidden => format!("{text}\n  and {hidden} more\n"),
         }
-        text
-    }
-}
-
-const RED: &str = "31";
-const CYAN: &str = "36";
-
-/// The colours of the text, and its width in columns.
-#[derive(Clone, Copy)]
-struct Page {
-    colours: bool,
-    width: usize,
-}
-
-impl Page {
-    fn paint(self, colour: &str, text: &str) -> String {
-        match self.colours {
-            true => format!("\u{1b}[{colour}m{text}\u{1b}[0m"),
-            false => text.to_owned(),
-        }
-    }
-
-    fn headline(self, text: &str) -> String {
-        self.paragraph(["  × ", "  │ "], RED, text)
-    }
-
-    /// A text behind one mark, its further lines behind another.
-    fn paragraph(self, [first, further]: [&str; 2], colour: &str, text: &str) -> String {
-        let wrapped = wrap(text, self.width - first.chars().count(), 0);
-        let marks = std::iter::once(first).chain(std::iter::repeat(further));
-        let lines = wrapped.iter().zip(marks);
-        lines
-            .map(|(line, mark)| format!("{}{line}\n", self.paint(colour, mark)))
-            .collect()
-    }
-
-    /// The line of a span and the one before, cropped to the same columns, which show the problem. Only the span's first line is
-    /// underlined, and what is wrong stands below.
-    fn excerpt(
-        self,
-        lines: &NumberedLines<'_>,
-        span: &Range<usize>,
-        place: &str,
-        label: &str,
-    ) -> String {
-        let start = span.start.min(lines.bytes.len());
-        let number = lines.line_of(start);
-        let line = lines.line(number);
-        let start = start.min(line.end);
-        let end = span.end.clamp(start, line.end);
-        // A wide character is followed by an empty cell.
-        let of_char = |c: char| {
-            [visible(c), '\0']
-                .into_iter()
-                .take(visible(c).width().unwrap_or(1).max(1))
-        };
-        let cells = |bytes| -> Vec<char> { lines.text(bytes).chars().flat_map(of_char).collect() };
-        let from = cells(line.start..start).len();
-        // An empty span is drawn as one cell.
-        let length = cells(start..end).len().max(1);
-        let gutter = (number + 1).to_string().len();
-        let room = self.width.saturating_sub(gutter + 4).max(40);
-        let whole = cells(line);
-        let shift = match whole.len().max(from + 1) <= room {
-            true => 0,
-            false => from.saturating_sub(room / 3),
-        };
-        let crop = |line: &[char]| -> String {
-            let mut shown: Vec<char> = line.iter().copied().skip(shift).take(room).collect();
-            if shift > 0 && !shown.is_empty() {
-                shown[0] = '…';
-            }
-            if line.len() > shift + room {
-                shown[room - 1] = '…';
-            }
-            shown.into_iter().filter(|cell| *cell != '\0').collect()
-        };
-        let from = from - shift;
-        let length = length.min(room.saturating_sub(from)).max(1);
-        let middle = length / 2;
-        let mut text = format!(" {:gutter$} ╭─[{place}]\n", "");
-        let mut add = |mark: &str, sign: char, line: &str| {
-            let line = format!(" {mark:>gutter$} {sign} {line}");
-            let _ = writeln!(text, "{}", line.trim_end());
-        };
-        if let Some(above) = number.checked_sub(1) {
-            let line = cells(lines.line(above));
-            if line.iter().any(|c| *c != ' ') {
-                add(&number.to_string(), '│', &crop(&line));
-            }
-        }
-        add(&(number + 1).to_string(), '│', &crop(&whole));
-        let underline = format!("{}┬{}", "─".repeat(middle), "─".repeat(length - middle - 1));
-        let pad = " ".repeat(from);
-        add("", '·', &format!("{pad}{}", self.paint(RED, &underline)));
-        for line in self.label_lines(label, from + middle, gutter) {
-            add("", '·', &line);
-        }
-        let _ = writeln!(text, " {:gutter$} ╰────", "");
-        text
-    }
-
-    /// The lines of a label that hangs from the column `at` of an excerpt, whose line numbers are `gutter` columns wide.
-    fn label_lines(self, label: &str, at: usize, gutter: usize) -> Vec<String> {
-        let used = gutter + 4 + at + 4;
-        let label = wrap(label, self.width.saturating_sub(used).max(30), 0);
-        let pad = " ".repeat(at);
-        let first = if label.len() > 1 {
-            "╰─┤"
-        } else {
-            "╰──"
-        };
-        let marks = std::iter::once(("", first)).chain(std::iter::repeat(("  ", "│")));
-        let lines = label.iter().zip(marks);
-        lines
-            .map(|(line, (indent, mark))| format!("{pad}{indent}{} {line}", self.paint(RED, mark)))
-            .collect()
     }
 }
 
@@ -305,6 +192,26 @@ impl<'a> NumberedLines<'a> {
     }
 
     /// Line and column of an offset; columns count characters.
+    /// The line in which the span starts, with the one above it. What could move a cursor is made visible.
+    fn excerpt(&self, span: &Range<usize>) -> Snippet<'static, Annotation<'static>> {
+        let number = self.line_of(span.start.min(self.bytes.len()));
+        let line = self.line(number);
+        let start = span.start.min(line.end);
+        let end = span.end.clamp(start, line.end);
+        let above = number.checked_sub(1).map(|above| self.line(above));
+        let above = above.map_or(String::new(), |above| clean(&self.text(above)) + "\n");
+        let [before, rest] =
+            [line.start..start, start..line.end].map(|bytes| clean(&self.text(bytes)));
+        let from = above.len() + before.len();
+        let most = self.text(start..end).chars().count().min(MOST_MARKED);
+        let marked: usize = rest.chars().take(most).map(char::len_utf8).sum();
+        let mark = AnnotationKind::Primary.span(from..from + marked);
+        Snippet::source([above, before, rest].concat())
+            .line_start(number.max(1))
+            .fold(false)
+            .annotation(mark)
+    }
+
     fn place(&self, offset: usize) -> FilePosition {
         let offset = offset.min(self.bytes.len());
         let line = self.line_of(offset);
@@ -355,15 +262,16 @@ mod tests {
         insta::assert_snapshot!(rendered(text, vec![
             problem("jobs.churn", "unknown key `bugdet`", Some("did you mean `budget`?"), at..at + 6),
         ]), @r"
- × the spec has 1 problem; nothing was run
+  × the spec has 1 problem; nothing was run
 
-  ╭─[canary-gate.yml:4:5]
-3 │   churn:
-4 │     bugdet:
-  ·     ───┬──
-  ·        ╰── jobs.churn: unknown key `bugdet`
-  ╰────
- help: did you mean `budget`?
+error: jobs.churn: unknown key `bugdet`
+ --> canary-gate.yml:4:5
+  |
+3 |   churn:
+4 |     bugdet:
+  |     ^^^^^^
+  |
+  = help: did you mean `budget`?
 ");
     }
 
@@ -374,33 +282,24 @@ mod tests {
         insta::assert_snapshot!(rendered(&text, vec![
             problem("a", "this one is not right, and there is so much to say about it that it needs more than one line", None, at..at + 5),
         ]), @r"
- × the spec has 1 problem; nothing was run
+  × the spec has 1 problem; nothing was run
 
-  ╭─[canary-gate.yml:1:6007]
-1 │ … x, x, x, x, x, x, x, , wrong, y, y, y, y, y, y, y, y, y, y, y, y, y, y, …
-  ·                          ──┬──
-  ·                            ╰─┤ a: this one is not right, and there is so
-  ·                              │ much to say about it that it needs more than
-  ·                              │ one line
-  ╰────
+error: a: this one is not right, and there is so much to say about it that
+       it needs more than one line
+ --> canary-gate.yml:1:6007
+  |
+1 | ...x, x, x, x, x, x, x, x, x, x, , wrong, y, y, y, y, y, y, y, y, y, y, y...
+  |                                    ^^^^^
 ");
     }
 
     #[test]
     fn nothing_of_the_file_reaches_the_terminal_as_a_command() {
         let text = "a: \u{1b}[31mred\u{202e}\u{7}\tx\nb\u{200b}: 1";
-        let report = rendered(
-            text,
-            vec![
-                problem(
-                    "a.\u{1b}[2J",
-                    "found `\u{1b}[31mred\u{9b}`",
-                    Some("\u{7}"),
-                    3..5,
-                ),
-                problem("b", "wrong", None, text.len() - 1..text.len()),
-            ],
-        );
+        let found = "found `\u{1b}[31mred\u{9b}`";
+        let first = problem("a.\u{1b}[2J", found, Some("\u{7}"), 3..5);
+        let second = problem("b", "wrong", None, text.len() - 1..text.len());
+        let report = rendered(text, vec![first, second]);
         assert!(
             report.chars().all(|c| c == '\n' || !c.is_control()),
             "{report:?}"
@@ -444,13 +343,13 @@ mod tests {
             "a\n\nb\r\n",
             "ü: ß",
             "\u{feff}a",
-            &"long ".repeat(300),
+            &"long ".repeat(60),
         ] {
             for start in 0..text.len() + 2 {
                 for length in [0, 1, 2, 500] {
                     let span = start..start + length;
                     let report = rendered(text, vec![problem("a", "wrong", None, span)]);
-                    assert!(report.contains('┬'), "{text:?} {start}: {report}");
+                    assert!(report.contains('^'), "{text:?} {start}: {report}");
                     assert!(report.lines().all(|line| line.chars().count() <= 80));
                 }
             }

@@ -22,74 +22,78 @@ jobs:
       cost: 50
 ";
     insta::assert_snapshot!(try_read(text).unwrap_err().render(false, 100), @r"
- × the spec has 3 problems; nothing was run
+  × the spec has 3 problems; nothing was run
 
-  ╭─[canary-gate.yml:9:20]
-8 │       output: s3://my-bucket/canary-output/
-9 │       max_runtime: 40d
-  ·                    ─┬─
-  ·                     ╰── jobs.churn.training.max_runtime: 40d; SageMaker allows at most 28d
-  ╰────
+error: jobs.churn.training.max_runtime: 40d; SageMaker allows at most 28d
+ --> canary-gate.yml:9:20
+  |
+8 |       output: s3://my-bucket/canary-output/
+9 |       max_runtime: 40d
+  |                    ^^^
 
-   ╭─[canary-gate.yml:12:5]
-11 │     instance: ml.m5.2xlarge
-12 │     bugdet:
-   ·     ───┬──
-   ·        ╰── jobs.churn: unknown key `bugdet`
-   ╰────
- help: did you mean `budget`?
+error: jobs.churn: unknown key `bugdet`
+  --> canary-gate.yml:12:5
+   |
+11 |     instance: ml.m5.2xlarge
+12 |     bugdet:
+   |     ^^^^^^
+   |
+   = help: did you mean `budget`?
 
-   ╭─[canary-gate.yml:15:13]
-14 │     budget:
-15 │       cost: 50
-   ·             ─┬
-   ·              ╰── jobs.churn.budget.cost: a number without a unit
-   ╰────
- help: write `50 USD`
+error: jobs.churn.budget.cost: a number without a unit
+  --> canary-gate.yml:15:13
+   |
+14 |     budget:
+15 |       cost: 50
+   |             ^^
+   |
+   = help: write `50 USD`
 ");
 }
 
 #[test]
 fn a_file_that_is_no_yaml_has_one_problem() {
     insta::assert_snapshot!(try_read("version: 1\njobs:\n\tchurn: {}\n").unwrap_err().render(false, 100), @r"
- × the spec has 1 problem; nothing was run
+  × the spec has 1 problem; nothing was run
 
-  ╭─[canary-gate.yml:3:1]
-2 │ jobs:
-3 │ ␉churn: {}
-  · ┬
-  · ╰── a tab indents this line; use spaces
-  ╰────
+error: a tab indents this line; use spaces
+ --> canary-gate.yml:3:1
+  |
+2 | jobs:
+3 | ␉churn: {}
+  | ^
 ");
     insta::assert_snapshot!(try_read("").unwrap_err().render(false, 100), @r"
-× the spec has 1 problem; nothing was run
+  × the spec has 1 problem; nothing was run
 
-× canary-gate.yml: the file is empty
-help: `canary-gate init` writes a spec to start from
+error: canary-gate.yml: the file is empty
+ |
+ = help: `canary-gate init` writes a spec to start from
 ");
     insta::assert_snapshot!(try_read("jobs: [1, 2\n").unwrap_err().render(false, 100), @r"
- × the spec has 1 problem; nothing was run
+  × the spec has 1 problem; nothing was run
 
-  ╭─[canary-gate.yml:1:7]
-1 │ jobs: [1, 2
-  ·       ┬
-  ·       ╰── this is not YAML: unclosed bracket '['
-  ╰────
+error: this is not YAML: unclosed bracket '['
+ --> canary-gate.yml:1:7
+  |
+1 | jobs: [1, 2
+  |       ^
 ");
     let not_text = SpecSource {
         name: "canary-gate.yml",
         bytes: b"version: 1\njobs: \xff\xfe\n",
     };
     insta::assert_snapshot!(read(not_text, &[]).unwrap_err().render(false, 100), @r"
- × the spec has 1 problem; nothing was run
+  × the spec has 1 problem; nothing was run
 
-  ╭─[canary-gate.yml:2:7]
-1 │ version: 1
-2 │ jobs: ��
-  ·       ┬
-  ·       ╰── byte 17 of the file is not UTF-8 (0xff)
-  ╰────
- help: save the file as UTF-8
+error: byte 17 of the file is not UTF-8 (0xff)
+ --> canary-gate.yml:2:7
+  |
+1 | version: 1
+2 | jobs: ��
+  |       ^
+  |
+  = help: save the file as UTF-8
 ");
 }
 
