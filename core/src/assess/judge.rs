@@ -300,7 +300,10 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
         is_cost && line.row.verdict == LineVerdict::Unknown && main.here.offer.price().is_none()
     };
     if main.lines.iter().any(lacks_price) && reason.advice.is_none() {
-        reason = reason.advising("write its price under prices in the spec");
+        reason = reason.advising(match input.instance.is_local() {
+            true => "write its price under prices in the spec",
+            false => "write its price under prices in the spec, or run `canary-gate prices update`",
+        });
     }
     if let Some(failed) = failed {
         reason.why.push_str(&format!(

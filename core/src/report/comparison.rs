@@ -64,12 +64,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// For a comment, which is narrow: the columns of lines that a judged configuration is over stand beside its name, since others
-    /// are cut off, and CPU is left out unless a line is about it.
+    /// are cut off, and CPU is left out unless a line is about it or GPUs may wait for it.
     #[must_use]
     pub(super) fn narrow(mut self) -> Self {
-        let cpu = Column::Metric(Metric::CpuUtilization);
-        let has_line = self.rows.iter().any(|row| row.has_line(cpu));
-        self.columns.retain(|column| *column != cpu || has_line);
+        let [cpu, gpu] = [Metric::CpuUtilization, Metric::GpuUtilization].map(Column::Metric);
+        let stays = self.columns.contains(&gpu) || self.rows.iter().any(|row| row.has_line(cpu));
+        self.columns.retain(|column| *column != cpu || stays);
         let judged = self.rows.iter().filter(|row| row.is_judged);
         let over = judged.filter(|row| row.forecast.verdict == Verdict::Exceeded);
         let decisive: Vec<Column> = over.filter_map(ComparisonRow::decisive).collect();

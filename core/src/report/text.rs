@@ -157,7 +157,7 @@ impl Prose {
         let text = text.into();
         // Each piece has a limit of its own, so their number has one too.
         let mut pieces = text.splitn(MOST_LINKS + 1, DOCUMENTS);
-        let own = |piece: &str| TextSpan::Sentence(Outside::new(piece, LINE_LIMIT));
+        let own = |piece: &str| TextSpan::Sentence(Outside::new(piece, PARAGRAPH_LIMIT));
         let mut spans = vec![own(pieces.next().unwrap_or_default())];
         for piece in pieces {
             let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/-.#".contains(c);
