@@ -275,7 +275,7 @@ impl Finished {
     /// Standard error as one line, without the frame that a spec error draws around its words.
     pub(crate) fn words(&self) -> String {
         let words = self.stderr.split_whitespace();
-        let words = words.filter(|word| !matches!(*word, "·" | "│" | "╰─┤"));
+        let words = words.filter(|word| *word != "│");
         words.collect::<Vec<_>>().join(" ")
     }
 

@@ -7,11 +7,15 @@ use std::collections::BTreeSet;
 use super::budget_lines::{chance_of, decisive_line, is_in_question, shown_excuse, use_of};
 use super::document::{Align, Cell, Table, TableColumn, TableRow};
 use super::{InstanceForecast, JobReport, Mark, Prose, Report, many_jobs, words};
+use crate::forecast::Estimate;
 use crate::metric::{LineKind, Metric, MetricName};
 use crate::spec::Ranking;
 use crate::verdict::{LineVerdict, Verdict};
 
 pub(super) use column::{Column, unshown_figures};
+
+/// Percent of the time. GPUs that are busy for less wait for something.
+pub const BUSY_GPU: f64 = 60.0;
 
 /// One instance configuration of one job.
 #[derive(Debug, Clone, Copy)]
@@ -64,11 +68,14 @@ impl<'a> Comparison<'a> {
     }
 
     /// For a comment, which is narrow: the columns of lines that a judged configuration is over stand beside its name, since others
-    /// are cut off, and CPU is left out unless a line is about it or GPUs may wait for it.
+    /// are cut off, and CPU is left out unless a line is about it or GPUs wait.
     #[must_use]
     pub(super) fn narrow(mut self) -> Self {
-        let [cpu, gpu] = [Metric::CpuUtilization, Metric::GpuUtilization].map(Column::Metric);
-        let stays = self.columns.contains(&gpu) || self.rows.iter().any(|row| row.has_line(cpu));
+        let cpu = Column::Metric(Metric::CpuUtilization);
+        let waits = |gpu: Estimate| gpu.point < BUSY_GPU;
+        let stays = self.rows.iter().any(|row| {
+            row.has_line(cpu) || row.forecast.estimates[Metric::GpuUtilization].is_some_and(waits)
+        });
         self.columns.retain(|column| *column != cpu || stays);
         let judged = self.rows.iter().filter(|row| row.is_judged);
         let over = judged.filter(|row| row.forecast.verdict == Verdict::Exceeded);

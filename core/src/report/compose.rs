@@ -268,8 +268,6 @@ fn remarks(report: &Report, jobs: &[&JobReport]) -> Vec<DocumentLine> {
         let remarks = job_remarks(report, job).into_iter().map(|(label, text)| {
             let is_brief = match label {
                 Label::ADVICE => !matches!(job.verdict, Verdict::Within | Verdict::NotJudged),
-                // The headline of any other says it.
-                Label::REMEDY => job.verdict == Verdict::Unknown || job.has_drifted(),
                 label => label.is_brief,
             };
             let line = DocumentLine::new(label, text).about(name_of(report, job));

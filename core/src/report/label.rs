@@ -31,7 +31,7 @@ impl Label {
     pub(super) const REASON: Self = Self::of("why", Strong("Why."));
     /// One of several reasons.
     pub(super) const CAUSE: Self = Self::of("why", Nothing);
-    pub(super) const REMEDY: Self = Self::of("do", Strong("What to do."));
+    pub(super) const REMEDY: Self = Self::of("do", Strong("What to do.")).brief();
     pub(super) const SPENT_SO_FAR: Self = Self::of("cost", Strong("What it has cost."));
     pub(super) const MAY_STILL_COST: Self = Self::of("cost", Strong("What may still cost."));
     pub(super) const EXIT_CODE: Self = Self::of("", Strong("What it means."));

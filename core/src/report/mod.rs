@@ -61,6 +61,7 @@ use mark::Mark;
 use text::Prose;
 
 pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
+pub use comparison::BUSY_GPU;
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
 pub use footer::ReportStamp;

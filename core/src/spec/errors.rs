@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::FilePosition;
@@ -135,7 +136,7 @@ impl SpecErrors {
             true => (Renderer::styled(), "\u{1b}[31m×\u{1b}[0m"),
             false => (Renderer::plain(), "×"),
         };
-        let renderer = renderer.term_width(width);
+        let renderer = renderer.term_width(width).decor_style(DecorStyle::Unicode);
         // Beside `error: ` and `  = help: `.
         let wrapped = |text: &str| wrap(text, width.max(60) - 12, 0).join("\n");
         let lines = NumberedLines::of(&self.bytes);
@@ -265,13 +266,13 @@ mod tests {
   × the spec has 1 problem; nothing was run
 
 error: jobs.churn: unknown key `bugdet`
- --> canary-gate.yml:4:5
-  |
-3 |   churn:
-4 |     bugdet:
-  |     ^^^^^^
-  |
-  = help: did you mean `budget`?
+  ╭▸ canary-gate.yml:4:5
+  │
+3 │   churn:
+4 │     bugdet:
+  │     ━━━━━━
+  │
+  ╰ help: did you mean `budget`?
 ");
     }
 
@@ -286,10 +287,10 @@ error: jobs.churn: unknown key `bugdet`
 
 error: a: this one is not right, and there is so much to say about it that
        it needs more than one line
- --> canary-gate.yml:1:6007
-  |
-1 | ...x, x, x, x, x, x, x, x, x, x, , wrong, y, y, y, y, y, y, y, y, y, y, y...
-  |                                    ^^^^^
+  ╭▸ canary-gate.yml:1:6007
+  │
+1 │ …, x, x, x, x, x, x, x, x, x, x, , wrong, y, y, y, y, y, y, y, y, y, y, y, …
+  ╰╴                                   ━━━━━
 ");
     }
 
@@ -349,7 +350,7 @@ error: a: this one is not right, and there is so much to say about it that
                 for length in [0, 1, 2, 500] {
                     let span = start..start + length;
                     let report = rendered(text, vec![problem("a", "wrong", None, span)]);
-                    assert!(report.contains('^'), "{text:?} {start}: {report}");
+                    assert!(report.contains('━'), "{text:?} {start}: {report}");
                     assert!(report.lines().all(|line| line.chars().count() <= 80));
                 }
             }

@@ -3,10 +3,11 @@
 use super::{BUSY, JobInput, Measured, cost, median};
 use crate::grammar::count;
 use crate::metric::Metric;
+use crate::report::BUSY_GPU;
 use crate::units::Seconds;
 
-/// Percent of the time. GPUs that are busy for less wait for something, but idle ones for nothing.
-const WAITING: std::ops::Range<f64> = 5.0..60.0;
+/// Percent of the time. Idle GPUs wait for nothing.
+const WAITING: std::ops::Range<f64> = 5.0..BUSY_GPU;
 
 /// Machines beside these save money where an hour of them costs less than what the time saved would have, for each hour that is left.
 pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String> {

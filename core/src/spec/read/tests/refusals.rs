@@ -25,29 +25,29 @@ jobs:
   × the spec has 3 problems; nothing was run
 
 error: jobs.churn.training.max_runtime: 40d; SageMaker allows at most 28d
- --> canary-gate.yml:9:20
-  |
-8 |       output: s3://my-bucket/canary-output/
-9 |       max_runtime: 40d
-  |                    ^^^
+  ╭▸ canary-gate.yml:9:20
+  │
+8 │       output: s3://my-bucket/canary-output/
+9 │       max_runtime: 40d
+  ╰╴                   ━━━
 
 error: jobs.churn: unknown key `bugdet`
-  --> canary-gate.yml:12:5
-   |
-11 |     instance: ml.m5.2xlarge
-12 |     bugdet:
-   |     ^^^^^^
-   |
-   = help: did you mean `budget`?
+   ╭▸ canary-gate.yml:12:5
+   │
+11 │     instance: ml.m5.2xlarge
+12 │     bugdet:
+   │     ━━━━━━
+   │
+   ╰ help: did you mean `budget`?
 
 error: jobs.churn.budget.cost: a number without a unit
-  --> canary-gate.yml:15:13
-   |
-14 |     budget:
-15 |       cost: 50
-   |             ^^
-   |
-   = help: write `50 USD`
+   ╭▸ canary-gate.yml:15:13
+   │
+14 │     budget:
+15 │       cost: 50
+   │             ━━
+   │
+   ╰ help: write `50 USD`
 ");
 }
 
@@ -57,27 +57,27 @@ fn a_file_that_is_no_yaml_has_one_problem() {
   × the spec has 1 problem; nothing was run
 
 error: a tab indents this line; use spaces
- --> canary-gate.yml:3:1
-  |
-2 | jobs:
-3 | ␉churn: {}
-  | ^
+  ╭▸ canary-gate.yml:3:1
+  │
+2 │ jobs:
+3 │ ␉churn: {}
+  ╰╴━
 ");
     insta::assert_snapshot!(try_read("").unwrap_err().render(false, 100), @r"
   × the spec has 1 problem; nothing was run
 
 error: canary-gate.yml: the file is empty
- |
- = help: `canary-gate init` writes a spec to start from
+ │
+ ╰ help: `canary-gate init` writes a spec to start from
 ");
     insta::assert_snapshot!(try_read("jobs: [1, 2\n").unwrap_err().render(false, 100), @r"
   × the spec has 1 problem; nothing was run
 
 error: this is not YAML: unclosed bracket '['
- --> canary-gate.yml:1:7
-  |
-1 | jobs: [1, 2
-  |       ^
+  ╭▸ canary-gate.yml:1:7
+  │
+1 │ jobs: [1, 2
+  ╰╴      ━
 ");
     let not_text = SpecSource {
         name: "canary-gate.yml",
@@ -87,13 +87,13 @@ error: this is not YAML: unclosed bracket '['
   × the spec has 1 problem; nothing was run
 
 error: byte 17 of the file is not UTF-8 (0xff)
- --> canary-gate.yml:2:7
-  |
-1 | version: 1
-2 | jobs: ��
-  |       ^
-  |
-  = help: save the file as UTF-8
+  ╭▸ canary-gate.yml:2:7
+  │
+1 │ version: 1
+2 │ jobs: ��
+  │       ━
+  │
+  ╰ help: save the file as UTF-8
 ");
 }
 
