@@ -4,12 +4,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::outside_error::{OutsideError, OutsideResult};
-use crate::probe::{Ending, ProbeReport, cpu_pressure};
+use crate::probe::{ProbeReport, cpu_pressure};
 
 /// Starting the probe and ending what the command left take less than this, even on a busy machine.
 const AROUND_THE_COMMAND: Duration = Duration::from_secs(5);
-/// The same where the probe ends a tree, whose processes may outlive the command for their whole grace period.
-const AROUND_AN_ENDED_TREE: Duration = Duration::from_secs(15);
 /// Both clocks are the same one, read in two processes.
 const READING: Duration = Duration::from_millis(100);
 
@@ -67,13 +65,9 @@ fn wait_for_the_end_of(_: i32) {}
 /// Fails if the report's time is longer than the gate waited for the probe, or shorter by more than the probe needs for itself. Where
 /// nothing outlived the command nothing trained meanwhile, and the probe itself may have waited for a CPU as long as something did.
 fn check(report: &ProbeReport, waited: Duration, stalled: Duration) -> OutsideResult<()> {
-    let around = match report.ending {
-        Ending::Exited { .. } | Ending::Signaled { .. } => AROUND_THE_COMMAND,
-        _ => AROUND_AN_ENDED_TREE,
-    };
     let around = match report.survivors_ended {
-        0 => around + stalled,
-        _ => around,
+        0 => AROUND_THE_COMMAND + stalled,
+        _ => AROUND_THE_COMMAND,
     };
     let earliest = waited.saturating_sub(around).as_secs_f64();
     let latest = (waited + READING).as_secs_f64();
@@ -95,6 +89,7 @@ fn in_seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::Ending;
     use crate::units::Seconds;
 
     const REPORT: &str = r#"{"schema_version": 1, "ending": {"kind": "timed_out"}, "wall_seconds": 0.0, "cpu_seconds": 0.0,
@@ -127,9 +122,9 @@ mod tests {
             (-1.0, well, 0, 0.1, 0, false),
             (f64::NAN, well, 0, 0.1, 0, false),
             (f64::INFINITY, well, 0, 0.1, 0, false),
-            // A tree that the probe had to end takes its grace period longer.
-            (6.0, Ending::TimedOut, 0, 20.0, 0, true),
-            (4.0, Ending::TimedOut, 0, 20.0, 0, false),
+            // The time of a tree that the probe ended has its grace period in it.
+            (16.0, Ending::TimedOut, 1, 20.0, 0, true),
+            (6.0, Ending::TimedOut, 1, 20.0, 0, false),
             // Fifty gates at once on two cores: an honest canary is believed, and one that left a daemon is not.
             (2.0, well, 0, 20.0, 18, true),
             (2.0, well, 0, 20.0, 3, false),

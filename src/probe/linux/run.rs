@@ -287,6 +287,8 @@ impl<'a> WatchedRun<'a> {
             shutdown = Some(Shutdown::begin(&mut self.tree, GRACE_FOR_LEFTOVERS));
         }
         let stuck = shutdown.map_or(0, |shutdown| self.finish(shutdown));
+        // What ignores SIGTERM holds the machine longer than a shell before it that did not.
+        let wall = ending.map_or(wall, |_| self.started.elapsed());
         let ending = ending.unwrap_or_else(|| self.own_ending(status));
         // Also where it failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
         let is_well = ending == Ending::Exited { code: 0 };
