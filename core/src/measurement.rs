@@ -216,19 +216,13 @@ impl Measurement {
         }
     }
 
-    /// How it ended, in words: `timed out`, of a full run that was begun `ended at 10% of its steps`.
+    /// How it ended, in words: `timed out`. How far a full run came that was begun it does not know: of a bar that begins again with
+    /// each pass it saw the first.
     pub fn how_it_ended(&self) -> String {
-        match (self.ended_early, self.reached()) {
-            (false, _) => self.outcome.to_string(),
-            (true, Some(share)) => format!("ended at {share} of its steps"),
-            (true, None) => "ended early, as planned".to_owned(),
+        match self.ended_early {
+            false => self.outcome.to_string(),
+            true => "ended early, as planned".to_owned(),
         }
-    }
-
-    /// How far a full run that was begun said that it was.
-    pub fn reached(&self) -> Option<Fraction> {
-        let progress = self.progress.as_ref().filter(|_| self.ended_early)?;
-        progress.shares().last().map(|(_, share)| Fraction(share))
     }
 
     /// How long it ran, as billed per instance without any discount; `None` if not measured.

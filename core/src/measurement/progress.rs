@@ -36,7 +36,8 @@ const SAME_TOTAL: f64 = 0.1;
 pub struct JobProgress {
     /// What prints such lines: `tqdm`, `Keras`, `step 3 of 100`; `training.progress` if the spec's pattern read them.
     pub format: String,
-    /// All of the work, in the unit of the points; of nested loops the product. Absent if it was not printed.
+    /// All of the work, in the unit of the points; of nested loops the product. Absent if it was not printed. Of a run that was ended
+    /// in the first of several passes, whose number is not printed, that of one.
     pub total: Option<f64>,
     /// What one pass of the innermost loop has to do; absent if it was not printed.
     pub pass: Option<f64>,
@@ -71,12 +72,6 @@ impl JobProgress {
     /// Why nothing can be read of it; else it is a share of the whole work where it has a total, and without one only a speed.
     pub fn spoilt(&self) -> Option<ProgressDoubt> {
         self.doubts.first().copied()
-    }
-
-    /// The seconds since the start and the share of the whole work, 0 to 1; none without a total.
-    pub fn shares(&self) -> impl Iterator<Item = (Seconds, f64)> {
-        let points = self.points.iter();
-        points.filter_map(|(at, done)| Some((*at, done / self.total?)))
     }
 
     /// What a run that is ended at `limit` prints of it; `None` where nothing.

@@ -58,6 +58,8 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     // The law is that of the full work.
     let law = forecast.filter(|_| first.work_share() >= 1.0 && first.is_completed());
     let law = law.and_then(|forecast| forecast.law.time.as_ref());
+    let reached = forecast.and_then(|forecast| forecast.reached);
+    let reached = reached.filter(|_| first.ended_early);
     let by_law = law.map(|law| Quantity::Time.figure(law.at(first.data_share())));
     let highest = |of: MemoryOf| {
         let known = runs.iter().filter(|run| run.usage.peak(of).is_some());
@@ -100,17 +102,25 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
         spread(steps, Quantity::StepTime),
         starts.join(", "),
         saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
-        first.how_it_ended(),
+        reached.map_or_else(
+            || first.how_it_ended(),
+            |share| format!("ended at {share} of its steps"),
+        ),
     ]
 }
 
 /// What the job prints of its progress, by its last canary that printed any, or why that is of no use; nothing of several jobs.
 pub(super) fn progress(jobs: &[&JobReport]) -> Option<Block> {
     let [job] = jobs else { return None };
-    let mut runs = job.measurements.iter().rev();
-    let progress = runs.find_map(|run| run.progress.as_ref())?;
+    let runs = job.measurements.iter().rev();
+    let mut printed = runs.filter_map(|run| run.progress.as_ref());
+    let progress = printed.next()?;
     let format = &progress.format;
-    let said = match (progress.spoilt(), progress.total) {
+    // One that was ended in its first pass takes that for all.
+    let total = progress
+        .total
+        .filter(|_| printed.all(|one| one.total.is_some()));
+    let said = match (progress.spoilt(), total) {
         (Some(why), _) => format!("The job's progress ({format}) is of no use: {why}"),
         (None, Some(total)) => format!("The job prints its progress ({format}, {total} in all)"),
         (None, None) => format!("The job prints its progress ({format}, without a total)"),
