@@ -424,8 +424,9 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             upload,
         },
         warnings: notes::warnings(runs, &law),
-        notes: (by_progress.iter().map(ByProgress::note))
+        notes: (by_progress.iter().map(|progress| progress.note(&by_laws)))
             .chain(notes::write(runs, &followed, doubts))
+            .chain(runs.left_out(full))
             .collect(),
         law,
         memory: memory.known,

@@ -105,8 +105,6 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
             )),
         },
     ];
-    (in_doubt.chain(flat))
-        .chain(of_all.into_iter().flatten())
-        .chain(runs.left_out())
-        .collect()
+    let of_all = of_all.into_iter().flatten();
+    in_doubt.chain(flat).chain(of_all).collect()
 }

@@ -15,18 +15,19 @@
 //! follows from that, and p is the logarithm of how many times as long it is then.
 //!
 //! A script may print what it likes. So its steps must be about as many as the smaller canaries' lead to, and nothing is within a
-//! limit that the full run passes more likely than not by the laws of these ([`Forecast::doubt_of_progress`]). Where the smaller
+//! limit that the full run passes more likely than not by the laws of these, or may pass where these say another time
+//! ([`Forecast::doubt_of_progress`]). Where the smaller
 //! canaries have fewer steps, nobody saw the last ones of the full run: the time may then be as much longer as by steeper laws. Where
 //! it prints no total, nobody knows how many steps it has, and nothing is within.
 //!
 //! `benches/progress` has the 17 jobs of nine libraries that the constants were chosen on and judged by.
 
 use super::points::ONE_SIZE;
-use super::{Doubt, Forecast, Predictive, Runs};
+use super::{Doubt, Forecast, Predictive, Runs, UPPER};
 use crate::measurement::Measurement;
 use crate::measurement::progress::JobProgress;
 use crate::metric::Metric;
-use crate::units::Fraction;
+use crate::units::{Fraction, Seconds};
 
 /// Of ln y: what runs differ by, and what is unknown of the steps that are left where no canary shows them.
 const NOISE: f64 = 0.08;
@@ -84,11 +85,15 @@ impl<'a> ByProgress<'a> {
         Fraction(self.reached)
     }
 
-    pub(super) fn note(&self) -> String {
+    /// On where the time comes from; beside it the time by the laws, where that is another.
+    pub(super) fn note(&self, laws: &Option<Predictive>) -> String {
+        let laws = laws.as_ref().filter(|laws| are_apart([&self.time, laws]));
+        let other = laws.map(|laws| format!(", which lead to {}", Seconds(laws.median())));
         format!(
-            "time is forecast from the progress of the {} canary, which had done {} of its steps when it was ended at its limit",
+            "time is forecast from the progress of the {} canary, which had done {} of its steps when it was ended at its limit; it is no point of the laws{}",
             self.run.fraction,
             self.reached(),
+            other.unwrap_or_default(),
         )
     }
 
@@ -132,17 +137,23 @@ impl<'a> ByProgress<'a> {
 
 impl Forecast {
     /// Why a limit of the time, or of what goes with it, is not known to be kept: by the laws of the smaller canaries it is passed
-    /// more likely than not, no time is in the middle nine tenths of both, or the full run that was begun does not confirm these.
+    /// more likely than not, or may be passed and they say another time, or the full run that was begun does not confirm these.
     pub fn doubt_of_progress(&self, quantity: &Predictive, limit: f64) -> Option<Doubt> {
         if self.is_unconfirmed {
             return Some(Doubt::NotConfirmed);
         }
         let (laws, time) = (self.by_laws.as_ref()?, self[Metric::Time].as_ref().ok()?);
-        let [low, high] = [0.05, 0.95].map(|p| [time, laws].map(|time| time.quantile(p)));
-        let is_passed = laws.median() > limit * time.median() / quantity.median();
-        let is_apart = is_passed || high[0] < low[1] || high[1] < low[0];
-        is_apart.then_some(Doubt::ApartFromProgress)
+        let limit = limit * time.median() / quantity.median();
+        let may_pass = laws.quantile(UPPER) > limit && are_apart([time, laws]);
+        let is_doubtful = laws.median() > limit || may_pass;
+        is_doubtful.then_some(Doubt::ApartFromProgress)
     }
+}
+
+/// Whether no time is in the middle nine tenths of both.
+fn are_apart(times: [&Predictive; 2]) -> bool {
+    let [low, high] = [1.0 - UPPER, UPPER].map(|p| times.map(|time| time.quantile(p)));
+    high[0] < low[1] || high[1] < low[0]
 }
 
 /// When a run of all data that goes on as these canaries is to be ended for its progress, in seconds: at the earliest, and best,

@@ -175,12 +175,16 @@ impl<'a> Runs<'a> {
         &self.entered
     }
 
-    /// A sentence for each reason with its runs. It does not quote a script's last line, which is hostile text.
-    pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
-        self.left_out
-            .iter()
-            .map(|(reason, runs)| format!("left out of the fit: {} {reason}", named(runs)))
-            .chain(self.other_data.clone())
+    /// A sentence for each reason with its runs, but that of all data which the time `follows`. It does not quote a script's last line,
+    /// which is hostile text.
+    pub(super) fn left_out(&self, follows: Option<&Measurement>) -> impl Iterator<Item = String> {
+        let others = self.left_out.iter().filter_map(move |(reason, runs)| {
+            let mut runs = runs.clone();
+            runs.retain(|run| !follows.is_some_and(|one| std::ptr::eq(one, *run)));
+            let is_any = !runs.is_empty();
+            is_any.then(|| format!("left out of the fit: {} {reason}", named(&runs)))
+        });
+        others.chain(self.other_data.clone())
     }
 
     /// The smallest and the largest share of the data; `None` without a run.
@@ -324,7 +328,7 @@ mod tests {
             .collect();
         assert_eq!(shares, [0.1, 1.0]);
         assert_eq!(
-            runs.left_out().collect::<Vec<_>>(),
+            runs.left_out(None).collect::<Vec<_>>(),
             [
                 "left out of the fit: 1% #1, 1% #1, 1% #1 and 1% #1 did an amount of work that is not between 0 and that of the full run"
             ]
