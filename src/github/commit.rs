@@ -32,10 +32,30 @@ impl Github {
         Ok(commit == head || self.parents(commit).await?.iter().any(|one| one == head))
     }
 
-    /// The commit that a branch, a tag or the beginning of an id names.
-    pub async fn commit_of(&self, reference: &str) -> Result<String, ForgeError> {
+    /// The commit that a tag or a branch names. No fork's commit has such a name, nor that of a pull request.
+    pub async fn commit_of(&self, name: &str) -> Result<String, ForgeError> {
+        use ForgeErrorKind::{NotFound, Unprocessable};
+        let name = name.replace('/', "%2F");
+        match self.commit_at(&format!("tags%2F{name}")).await {
+            Err(error) if matches!(error.kind, NotFound | Unprocessable) => {
+                self.commit_at(&format!("heads%2F{name}")).await
+            }
+            found => found,
+        }
+    }
+
+    async fn commit_at(&self, reference: &str) -> Result<String, ForgeError> {
         let commit: Named = self.get_json(&format!("commits/{reference}")).await?;
         object_id(&commit.sha).map(str::to_owned)
+    }
+
+    /// Whether the default branch has a commit: by its id GitHub gives a fork's too.
+    pub async fn is_on_default_branch(&self, sha: &str) -> Result<bool, ForgeError> {
+        let tip = self.commit_at("HEAD").await?;
+        match self.merge_base(&tip, sha).await {
+            Err(error) if error.kind == ForgeErrorKind::NotFound => Ok(false),
+            base => Ok(base?.eq_ignore_ascii_case(sha)),
+        }
     }
 
     /// The best common ancestor of both.

@@ -212,7 +212,8 @@ async fn apply_base(project: &mut Project, base: Base, cap: Usd) -> Result<(), A
         && let Some(policy) = organization::policy_of(spec).await?
     {
         // What is looser than a policy that moved is the policy's: the change may be the one that mends it.
-        spec.narrow(&policy);
+        let looser = spec.narrow(&policy).into_iter();
+        notes.extend(looser.map(|it| format!("On {shown} {it}; the policy's counts.")));
     }
     let policy = &mut project.policy;
     let mut of_base = None;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
+use crate::code::blob_id;
 use crate::console::{AppError, files};
 use crate::exit;
 use crate::github::client::Github;
@@ -21,6 +22,7 @@ const SHORT_COMMIT: usize = 7;
 
 const HELP: &str = "check the address in `extends`, of a file of a few kB, and that the token in GH_TOKEN may read that repository: locally `export GH_TOKEN=$(gh auth token)`; a workflow's own reads its own and public ones";
 const KEPT: &str = "a policy that `extends` names by its commit is kept on this machine";
+const NAME_ANOTHER: &str = "name a branch, a tag, or a commit of the default branch: by its id GitHub gives a fork's commit too, whose author is anybody";
 const WAY_OUT: &str = "mend that file, or name another branch, tag or commit of it in `extends`";
 
 /// What was read, by its address: a branch that moves meanwhile does not part one spec's limits from another's.
@@ -65,16 +67,22 @@ async fn read(address: &str) -> Result<(String, Vec<u8>), AppError> {
     let (repository, path) = (&place[..end], place[end..].trim_start_matches('/'));
     let pace = pace()?;
     let github = || Github::reading(repository, &variable, pace).map_err(refused);
-    let sha = match is_object_id(reference) {
+    let is_commit = is_object_id(reference);
+    let sha = match is_commit {
         true => reference.to_owned(),
         false => (github()?.commit_of(reference).await).map_err(refused)?,
     };
     let name = format!("{address} ({})", &sha[..SHORT_COMMIT]);
     let kept = kept_at(&format!("{repository}/{sha}/{path}"));
-    if let Some(text) = (kept.as_deref()).and_then(|kept| files::read_text(kept).ok()) {
-        return Ok((name, text.into_bytes()));
+    if let Some(bytes) = kept.as_deref().and_then(as_it_was_kept) {
+        return Ok((name, bytes));
     }
-    let found = github()?.file_at(path, &sha, MAX_SPEC_BYTES).await;
+    let github = github()?;
+    if is_commit && !(github.is_on_default_branch(&sha).await).map_err(refused)? {
+        let what = format!("the policy {name} is of a commit that is not on the default branch");
+        return Err(AppError::usage(what).help(NAME_ANOTHER));
+    }
+    let found = github.file_at(path, &sha, MAX_SPEC_BYTES).await;
     let bytes = found.map_err(refused)?.ok_or_else(|| {
         let what = format!("the policy {name} is not there: that commit has no such file");
         AppError::usage(what).help(HELP)
@@ -83,9 +91,17 @@ async fn read(address: &str) -> Result<(String, Vec<u8>), AppError> {
     if let Some((place, folder)) = kept.as_deref().and_then(|it| Some((it, it.parent()?)))
         && fs::create_dir_all(folder).is_ok()
     {
-        let _ = files::write_new(place, &bytes, folder);
+        let id = blob_id(&sha, &bytes);
+        let _ = files::write_new(place, &[id.as_bytes(), b"\n", &bytes].concat(), folder);
     }
     Ok((name, bytes))
+}
+
+/// What is kept there, below its id as Git has it; `None` where it is not that any more.
+fn as_it_was_kept(place: &Path) -> Option<Vec<u8>> {
+    let kept = files::read_text(place).ok()?;
+    let (id, text) = kept.split_once('\n')?;
+    (blob_id(id, text.as_bytes()) == id).then(|| text.into())
 }
 
 fn is_in_ci() -> bool {

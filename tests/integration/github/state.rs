@@ -118,7 +118,7 @@ pub(crate) struct State {
     pub(crate) commits: HashMap<String, Commit>,
     pub(super) trees: BTreeMap<String, Vec<Node>>,
     pub(crate) tree_limit: usize,
-    /// Branches and tags of `example/policies`, by name.
+    /// `HEAD`, branches and tags of `example/policies`, by name.
     pub(crate) references: BTreeMap<String, String>,
     pub(super) pulls: BTreeMap<u64, Pull>,
     pub(crate) comments: Vec<Comment>,

@@ -32,7 +32,7 @@ pub(super) enum Deed {
     Fork(Option<String>),
     /// The commit that is checked out: `base`, `head`, or one with the files of a folder.
     Checkout(String),
-    /// A branch or a tag of `example/policies`, which has the files of a folder.
+    /// `HEAD`, `tags/NAME` or `heads/NAME` of `example/policies`, or several of them: a new commit with the files of a folder.
     Policies(String, String),
     /// The base's commit is gone.
     LoseBase,
@@ -154,9 +154,10 @@ impl Case {
                 };
                 workflow.project.write(".git/HEAD", &format!("{commit}\n"));
             }
-            Deed::Policies(name, folder) => {
+            Deed::Policies(names, folder) => {
                 let commit = github.commit(&[], &files(&folder));
-                github.state().references.insert(name, commit);
+                let names = names.split(' ').map(|name| (name.to_owned(), commit.clone()));
+                github.state().references.extend(names);
             }
             Deed::LoseBase => {
                 github.state().commits.remove(workflow.base());
