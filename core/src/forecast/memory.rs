@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Doubt, KnownPeak, Law, Predictive, Prior, Quantity, Runs, Unknown, prior};
+use super::{Doubt, KnownPeak, Law, Predictive, Prior, Quantity, Runs, UPPER, Unknown, prior};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, PeakMemory};
 use crate::metric::MemoryOf;
@@ -286,9 +286,6 @@ pub(super) fn percent_of(
         _ => Err(Unknown(format!("the {}'s memory is not known", of.owner()))),
     }
 }
-
-/// Groups are compared by this quantile of their distributions.
-const UPPER: f64 = 0.95;
 
 /// The memory of the group that comes nearest to its own limit, in percent, with the growth of the group that may grow most.
 ///

@@ -52,7 +52,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::instance::Offer;
+use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric, MetricName, PerMetric};
 use crate::spec::{Bound, StatedGrowth};
@@ -152,24 +152,14 @@ pub struct KnownPeak {
 impl Forecast {
     /// A forecast that knows nothing, for one reason.
     pub fn unknown(reason: &Unknown) -> Self {
+        let offer = Offer::unknown(&InstanceConfiguration::default());
+        let basis = Basis {
+            offer: &offer,
+            measurements: &[],
+        };
         Self {
             quantities: PerMetric::of(|_| Err(reason.clone())),
-            levels: BTreeMap::new(),
-            phases: PhaseForecast::default(),
-            law: Laws::default(),
-            memory: KnownPeak::default(),
-            gpu_memory: KnownPeak::default(),
-            time_at_least: None,
-            cold_offset: None,
-            installs: None,
-            cost_at_least: None,
-            busy: None,
-            by_laws: None,
-            is_unconfirmed: false,
-            reached: None,
-            largest_share: None,
-            warnings: Vec::new(),
-            notes: Vec::new(),
+            ..forecast(&basis)
         }
     }
 

@@ -145,8 +145,7 @@ impl Forecast {
         let (laws, time) = (self.by_laws.as_ref()?, self[Metric::Time].as_ref().ok()?);
         let limit = limit * time.median() / quantity.median();
         let may_pass = laws.quantile(UPPER) > limit && are_apart([time, laws]);
-        let is_doubtful = laws.median() > limit || may_pass;
-        is_doubtful.then_some(Doubt::ApartFromProgress)
+        (laws.median() > limit || may_pass).then_some(Doubt::ApartFromProgress)
     }
 }
 

@@ -116,18 +116,12 @@ pub fn choose_memory_source(
         let mut candidates = candidates(measurements, of);
         // The first of equals is that of the latest run.
         candidates.reverse();
-        let most_trusted = |candidate: &&SeenSource| {
+        let rank = |candidate: &&SeenSource| {
             let runs = std::cmp::Reverse(candidate.runs);
-            (candidate.is_lower_bound, candidate.place, runs)
+            let too_few = (candidate.runs < enough).then_some(runs);
+            (too_few, candidate.is_lower_bound, candidate.place, runs)
         };
-        let most_runs = |candidate: &&SeenSource| {
-            let runs = std::cmp::Reverse(candidate.runs);
-            (runs, candidate.is_lower_bound, candidate.place)
-        };
-        let has_enough = |candidate: &&SeenSource| candidate.runs >= enough;
-        let trusted = (candidates.iter().filter(has_enough)).min_by_key(most_trusted);
-        let chosen = trusted.or_else(|| candidates.iter().min_by_key(most_runs))?;
-        chosen.name.to_owned()
+        candidates.iter().min_by_key(rank)?.name.to_owned()
     };
     let mut without = 0;
     for run in measurements {

@@ -60,6 +60,7 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     let law = law.and_then(|forecast| forecast.law.time.as_ref());
     let reached = forecast.and_then(|forecast| forecast.reached);
     let reached = reached.filter(|_| first.ended_early);
+    let ended = reached.map(|share| format!("ended at {share} of its steps"));
     let by_law = law.map(|law| Quantity::Time.figure(law.at(first.data_share())));
     let highest = |of: MemoryOf| {
         let known = runs.iter().filter(|run| run.usage.peak(of).is_some());
@@ -102,10 +103,7 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
         spread(steps, Quantity::StepTime),
         starts.join(", "),
         saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
-        reached.map_or_else(
-            || first.how_it_ended(),
-            |share| format!("ended at {share} of its steps"),
-        ),
+        ended.unwrap_or_else(|| first.how_it_ended()),
     ]
 }
 

@@ -69,9 +69,7 @@ impl Job {
                 CanaryCounts::AsTheFullRun => vec![count],
                 CanaryCounts::OneAndAll => vec![1, count],
                 CanaryCounts::Written(written) if place == 0 => written.clone(),
-                CanaryCounts::Written(written) => {
-                    written.iter().take(1).copied().chain([count]).collect()
-                }
+                CanaryCounts::Written(all) => all.iter().take(1).copied().chain([count]).collect(),
             };
             let written = leader.map_or(written, |base| vec![base, count]);
             let base = written.first().map_or(count, |first| count.min(*first));

@@ -105,10 +105,8 @@ impl Reader<'_> {
                 "`work` and `share` set the same hyperparameter",
                 "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them";
         }
-        let (others, own) = (
-            keys.alternatives.unwrap_or_default(),
-            keys.instance.as_ref(),
-        );
+        let (others, own) = (keys.alternatives, keys.instance.as_ref());
+        let others = others.unwrap_or_default();
         let (alternatives, ranged) = self.alternatives(&at.key("alternatives"), others, own);
         let own = keys.instance.iter();
         let instances = own.flat_map(|own| [own].into_iter().chain(&alternatives));
@@ -121,10 +119,8 @@ impl Reader<'_> {
         let canary_at = at.key("canary");
         let canary = self.canary(&canary_at, keys.canary, keys.training.as_ref());
         let training = (keys.training).and_then(|it| self.training(at, it, sampling));
-        let (share, following) = match keys.share {
-            Some(share) => self.share(&at.key("share"), share, training.as_ref()),
-            None => (None, None),
-        };
+        let share = (keys.share).map(|it| self.share(&at.key("share"), it, training.as_ref()));
+        let (share, following) = share.unwrap_or_default();
         let is_sampled =
             |training: &Training| training.channels.iter().any(|it| it.sample.is_drawn());
         let is_work_alone =
@@ -163,17 +159,14 @@ impl Reader<'_> {
 
     /// A recording may be of anybody's jobs, so that replayed ones may have underscores as well.
     fn check_job_name(&mut self, at: &At, name: &str) {
-        let (name_of, expected) = match self.is_on(RunPlace::Recorded) {
-            true => (
-                name.replace('_', "a"),
-                "1 to 63 letters, digits, underscores and inner hyphens",
-            ),
-            false => (
-                name.to_owned(),
-                "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
-            ),
+        // An underscore is as good as a letter in a recording, and else no character of a name.
+        let is_recorded = self.is_on(RunPlace::Recorded);
+        let underscore = if is_recorded { "a" } else { "_" };
+        let expected = match is_recorded {
+            true => "1 to 63 letters, digits, underscores and inner hyphens",
+            false => "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
         };
-        if !limits::is_job_name(&name_of) {
+        if !limits::is_job_name(&name.replace('_', underscore)) {
             let message = format!("{} cannot be a job's name", quoted(name));
             self.refuse(&at.own_name(), message, expected);
         }
@@ -210,9 +203,8 @@ impl Reader<'_> {
                     "write `source_dir` and `entry_point` under `training`; or remove this one, and let the script look for its group";
             }
         }
-        let has_own = groups
-            .first()
-            .is_some_and(|(first, _)| *first == at.key("instance"));
+        let first = groups.first();
+        let has_own = first.is_some_and(|(first, _)| *first == at.key("instance"));
         let on_spot = is_cloud && !groups.is_empty() && training.sagemaker.spot;
         rules! { self, at;
             refuse "training.spot" if on_spot && has_own =>

@@ -30,16 +30,12 @@ pub fn levels(records: &[&[Measurement]]) -> Result<Vec<Option<FullRunLevel>>, U
     let alone = Axis::of(&[]);
     let is_enough = |runs: &&Runs| Side::of(runs, &alone, quantity).is_ok();
     let axis = Axis::of(&runs.iter().filter(is_enough).collect::<Vec<_>>());
-    let sides: Vec<Result<Side, Unknown>> = runs
-        .iter()
-        .map(|runs| Side::of(runs, &axis, quantity))
-        .collect();
+    let sides = runs.iter().map(|runs| Side::of(runs, &axis, quantity));
+    let sides: Vec<Result<Side, Unknown>> = sides.collect();
     let enough: Vec<&Side> = sides.iter().flatten().collect();
     if enough.is_empty() {
-        return Err(sides
-            .into_iter()
-            .find_map(Result::err)
-            .unwrap_or_else(|| Unknown("there is no record".to_owned())));
+        let why = sides.into_iter().find_map(Result::err);
+        return Err(why.unwrap_or_else(|| Unknown("there is no record".to_owned())));
     }
     let mut found = of_sides(&enough, quantity.prior).into_iter();
     let level = |side: &Result<Side, Unknown>| side.as_ref().ok().and_then(|_| found.next());

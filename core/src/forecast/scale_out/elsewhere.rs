@@ -234,10 +234,9 @@ impl Machines<'_> {
         notes: &mut Vec<String>,
     ) -> (Option<Excess>, Option<Doubt>) {
         let configuration = &self.wanted.offer.configuration;
-        let (mut here, others): (Vec<Measurement>, Vec<Measurement>) = self
-            .runs_on(&[source.instance(), configuration])
-            .into_iter()
-            .partition(|run| run.is_on(configuration));
+        let runs = self.runs_on(&[source.instance(), configuration]);
+        let is_here = |run: &Measurement| run.is_on(configuration);
+        let (mut here, others): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_here);
         here.retain(Measurement::is_completed);
         if here.is_empty() || source.instance() == configuration {
             return (None, None);

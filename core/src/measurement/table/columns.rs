@@ -71,6 +71,7 @@ const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
 pub(super) const MISSING: f64 = -1.0;
 
 /// What a row says of a run.
+#[derive(Default)]
 struct Row {
     line: u64,
     run: Measurement,
@@ -205,9 +206,7 @@ fn read_row(
             outcome: Outcome::Completed,
             ..Measurement::default()
         },
-        name: None,
-        replicate: None,
-        unfinished: None,
+        ..Row::default()
     };
     let before = problems.len();
     let mut complain = |column, what: String| problems.push(TableProblem::of(line, column, what));

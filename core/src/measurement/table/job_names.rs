@@ -19,10 +19,8 @@ const FEWEST_ROWS: usize = 3;
 /// The time of the start is cut off a name. If every name then occurs once, a number at its end is cut too; if they still occur
 /// once each, the names group nothing, and all rows are one job.
 pub(super) fn jobs_of(names: &[Option<&str>]) -> (Vec<String>, Option<String>) {
-    let stamped: Vec<&str> = names
-        .iter()
-        .map(|name| name.map_or(UNNAMED_JOB, without_stamp))
-        .collect();
+    let stamped = (names.iter()).map(|name| name.map_or(UNNAMED_JOB, without_stamp));
+    let stamped: Vec<&str> = stamped.collect();
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     if names.len() < FEWEST_ROWS || groups(&stamped) {
         return (owned(&stamped), None);

@@ -17,10 +17,9 @@ pub fn read_json_lines(text: &str) -> Result<MeasurementTable, TableError> {
     if is_report(text) {
         return Err(TableError::Report);
     }
-    let lines: Vec<(u64, &str)> = (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| !line.trim().is_empty())
-        .collect();
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let lines: Vec<(u64, &str)> = lines.collect();
     if lines.is_empty() {
         return Err(TableError::Empty);
     }
@@ -174,10 +173,9 @@ pub fn plain_words(error: &serde_json::Error) -> String {
                 Some("u8" | "u32" | "u64") => "a whole number from 0",
                 Some("i32" | "i64") => "a whole number",
                 Some("f64") => "a number",
-                Some("a" | "an") | None => wanted,
                 Some("string") => "text",
                 Some("sequence") => "a list",
-                Some(_) => wanted,
+                _ => wanted,
             };
             format!("{before}expected {wanted}")
         }
