@@ -6,7 +6,8 @@
 //! - **in**: the share of new full runs inside the 90 % interval;
 //! - **error**: the median of |ln(forecast / the full run without noise)|;
 //! - **u/l**: the median of upper over lower end;
-//! - **?**: the share of forecasts that growth which no canary could show may leave far behind.
+//! - **?**: the share of forecasts that growth which no canary could show may leave far behind;
+//! - **narrow**: the same as **in** of the forecasts at which the gate's own design stops, those with u/l of at most 1.5.
 //!
 //! A row of the first table pools TRUTHS (20 unless given) forecasts for each of three fixed parts and three noises, one
 //! of the second has as many; each is held against 20 new full runs. The seed is fixed. Every law is as frequent as any
@@ -27,6 +28,7 @@ use canary_gate_core::forecast::{Basis, Forecast, forecast};
 use canary_gate_core::instance::{InstanceConfiguration, InstanceType, Offer};
 use canary_gate_core::measurement::Measurement;
 use canary_gate_core::metric::Metric;
+use canary_gate_core::plan::NARROW;
 
 use law::{LAWS, Law};
 use random::Random;
@@ -117,6 +119,8 @@ impl Job {
 struct Found {
     inside: u32,
     runs: u32,
+    narrow_inside: u32,
+    narrow_runs: u32,
     doubted: u32,
     forecasts: u32,
     errors: Vec<f64>,
@@ -134,20 +138,31 @@ impl Found {
         let (lower, upper) = (predictive.quantile(0.05), predictive.quantile(0.95));
         self.errors.push((predictive.median() / FULL).ln().abs());
         self.ratios.push(upper / lower);
+        let narrow = u32::from(upper <= NARROW * lower);
         for _ in 0..NEW_RUNS {
             let run = job.run(1.0, false, random);
-            self.inside += u32::from((lower..=upper).contains(&run));
+            let inside = u32::from((lower..=upper).contains(&run));
+            self.inside += inside;
+            self.narrow_inside += narrow * inside;
+            self.narrow_runs += narrow;
             self.runs += 1;
         }
     }
 
     fn text(&mut self) -> String {
         format!(
-            " | {:>4.0}% {:>6.3} {:>6.2} {:>4.0}%",
+            " | {:>4.0}% {:>6.3} {:>6.2} {:>4.0}% {:>6}",
             100.0 * f64::from(self.inside) / f64::from(self.runs),
             median(&mut self.errors),
             median(&mut self.ratios),
             100.0 * f64::from(self.doubted) / f64::from(self.forecasts),
+            match self.narrow_runs {
+                0 => "-".to_owned(),
+                runs => format!(
+                    "{:.0}%",
+                    100.0 * f64::from(self.narrow_inside) / f64::from(runs)
+                ),
+            },
         )
     }
 }
@@ -178,9 +193,9 @@ fn row(name: &str, jobs: &[Job], truths: u32) -> String {
 fn header(first: &str) -> String {
     let designs: String = DESIGNS
         .iter()
-        .map(|(name, _)| format!(" | {name:<25}"))
+        .map(|(name, _)| format!(" | {name:<32}"))
         .collect();
-    let columns = " |    in  error    u/l     ?".repeat(DESIGNS.len());
+    let columns = " |    in  error    u/l     ? narrow".repeat(DESIGNS.len());
     let header = format!("{:<26}{designs}\n{first:<26}{columns}\n", "");
     header
         .lines()
