@@ -12,7 +12,6 @@ use crate::console::{AppError, AppResult};
 use crate::drift::CheckRecord;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
-use crate::gate::request::Purpose;
 use crate::gate::run_history::{RecordedForecast, Records, check_of};
 use crate::gate::{
     GateOutcome, PullRequestLimit, RunHistory, RunRequest, Runner, backend, collected, detached,
@@ -83,7 +82,7 @@ impl<'a> JobGate<'a> {
             dataset,
             ready: &*ready,
             records: records.as_ref(),
-            purpose: request.purpose,
+            request,
             account,
             pull_request: gate.pull_request,
         };
@@ -156,9 +155,9 @@ impl<'a> JobGate<'a> {
         known.map_err(|error| error.during("reading the history"))?;
         let writable = history.kept.check_writable(&job.name).await;
         writable.map_err(|error| AppError::from(error).during("opening the history"))?;
-        let checks = match gate.request.purpose {
-            Purpose::Drift => history.checks(&job.name).await,
-            Purpose::Budget => Ok(Vec::new()),
+        let checks = match gate.request.is_drift {
+            true => history.checks(&job.name).await,
+            false => Ok(Vec::new()),
         };
         let checks = checks.map_err(|error| error.during("reading the checks before"))?;
         let listed = session.list().await;
@@ -187,7 +186,7 @@ impl<'a> JobGate<'a> {
     /// A note that there is nothing to compare with, and why.
     fn no_base_yet(&self, keys: &BackendKeys, base: Option<&BaseResult>) -> Option<String> {
         let (job, request) = (self.affected.job, self.gate.request);
-        if base.is_some() || request.purpose == Purpose::Drift {
+        if base.is_some() || request.is_drift {
             return None;
         }
         if let Some(commit) = &request.base {
@@ -227,8 +226,8 @@ impl<'a> JobGate<'a> {
         let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
         let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
             && report.forecasts.first().is_some_and(has_time);
-        let is_baseline = match request.purpose {
-            Purpose::Drift => {
+        let is_baseline = match request.is_drift {
+            true => {
                 let earlier: Vec<CheckRecord> = checks.iter().map(check_of).collect();
                 let this = CheckRecord {
                     at: jiff::Timestamp::now(),
@@ -240,10 +239,10 @@ impl<'a> JobGate<'a> {
                 // An incomplete check is reported as such.
                 Ok(is_whole && drift_check::hold_against_earlier(job, &earlier, this, report))
             }
-            Purpose::Budget if is_whole && request.origin.may_set_the_baseline() => {
+            false if is_whole && request.origin.may_set_the_baseline() => {
                 history.is_another_training(report, keys).await
             }
-            Purpose::Budget => Ok(false),
+            false => Ok(false),
         };
         let known = *is_baseline.as_ref().unwrap_or(&false);
         history.keep_forecast(job, report, keys, known).await;

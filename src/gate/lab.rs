@@ -25,7 +25,7 @@ use crate::forecast::scale_out::DataLayout;
 use crate::gate::batch::{self, CanaryFate, CanaryMeans, Ran};
 use crate::gate::ended_pools;
 use crate::gate::pull_request_limit::PullRequestLimit;
-use crate::gate::request::Purpose;
+use crate::gate::request::RunRequest;
 use crate::gate::run_history::Records;
 use crate::gate::runner::Runner;
 use crate::instance::InstanceConfiguration;
@@ -43,7 +43,7 @@ pub(crate) struct LabInput<'a> {
     pub(crate) ready: &'a dyn Ready,
     /// `None` if no run of the job is kept, and none is reused.
     pub(crate) records: Option<&'a Records<'a>>,
-    pub(crate) purpose: Purpose,
+    pub(crate) request: &'a RunRequest<'a>,
     pub(crate) account: &'a Account,
     pub(crate) pull_request: &'a PullRequestLimit,
 }

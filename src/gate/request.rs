@@ -14,7 +14,10 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) change: Change,
     /// Only these jobs; empty: all that the change affects.
     pub(crate) jobs: &'a [String],
-    pub(crate) purpose: Purpose,
+    /// Whether canaries decide if the training takes more than before. Such checks are compared with each other, so each needs
+    /// a narrow interval of the time, whatever the budget needs. Else canaries decide every budget line that can fail the
+    /// check; without a written line a narrow interval of the time.
+    pub(crate) is_drift: bool,
     pub(crate) part: RunPart,
     pub(crate) alternatives: Alternatives,
     pub(crate) reuse: Reuse,
@@ -37,7 +40,7 @@ impl<'a> RunRequest<'a> {
         Self {
             change,
             jobs: &[],
-            purpose: Purpose::Budget,
+            is_drift: false,
             part: RunPart::Whole,
             alternatives: Alternatives::Measure,
             reuse: Reuse::Young,
@@ -58,20 +61,10 @@ impl<'a> RunRequest<'a> {
             why: "a check for drift looks at every job".to_owned(),
         };
         Self {
-            purpose: Purpose::Drift,
+            is_drift: true,
             alternatives: Alternatives::Skip,
             reuse: Reuse::Never,
             ..Self::new(change, origin, strictness)
         }
     }
-}
-
-/// What the canaries of a run decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Every budget line that can fail the check; without a written line a narrow interval of the time.
-    Budget,
-    /// Whether the training takes more than before. Drift checks are compared with each other, so each needs a narrow interval
-    /// of the time, whatever the budget needs.
-    Drift,
 }

@@ -7,7 +7,6 @@ use crate::assess::other_counts;
 use crate::backend::RunPart;
 use crate::canary::CanaryRun;
 use crate::forecast::{CanaryTime, FEWEST_SIZES, Forecast};
-use crate::gate::request::Purpose;
 use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
@@ -202,7 +201,7 @@ impl ConfigurationDesign<'_> {
         let offer = &self.one.full_run_offer;
         let is_written =
             |line: &BudgetLine| line.origin == LineOrigin::Written && line.level == Level::Fail;
-        let is_of_times = self.input.purpose == Purpose::Drift
+        let is_of_times = self.input.request.is_drift
             || timed.lines.iter().any(is_written)
             || !job.budget.lines.iter().any(is_written);
         let forecast = provisional(offer, measured);

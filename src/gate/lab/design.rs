@@ -8,7 +8,6 @@ use crate::canary::CanaryRun;
 use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
-use crate::gate::request::Purpose;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::MemoryOf;
@@ -163,7 +162,7 @@ impl ConfigurationDesign<'_> {
         let work = job.work.as_ref().map(|work| work.full);
         let supply = (self.input.ready).supply(&planned.base, Fraction(1.0), work);
         // Checks for drift compare canaries of the same size.
-        let is_asked = self.input.purpose == Purpose::Budget && supply != Some(0);
+        let is_asked = !self.input.request.is_drift && supply != Some(0);
         planned.progress_share(job).filter(|_| is_asked)
     }
 
@@ -265,7 +264,7 @@ impl ConfigurationDesign<'_> {
 
     /// The memory that written lines which can fail the check are about.
     pub(super) fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
-        let of_budget = self.input.purpose == Purpose::Budget;
+        let of_budget = !self.input.request.is_drift;
         let lines = self.input.job.budget.lines.iter();
         lines
             .filter(move |line| {
@@ -281,9 +280,9 @@ impl ConfigurationDesign<'_> {
         measurements: &[Measurement],
         forecast: &Forecast,
     ) -> Aim {
-        match self.input.purpose {
-            Purpose::Budget => plan::aim(budget, &self.one.full_run_offer, measurements, forecast),
-            Purpose::Drift => plan::aim_without_lines(budget.certainty, forecast),
+        match self.input.request.is_drift {
+            true => plan::aim_without_lines(budget.certainty, forecast),
+            false => plan::aim(budget, &self.one.full_run_offer, measurements, forecast),
         }
     }
 
