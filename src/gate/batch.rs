@@ -280,8 +280,14 @@ impl Batch<'_> {
         }
         let log_tail = runner.secrets.mask_lines(&result.log_tail);
         let log = runner.secrets.mask_lines(&result.log);
-        let measurement = self.explained(run, result.measurement, &log_tail);
-        let measurement = self.as_kept(run, &offer, measurement);
+        let measurement = (result.measurement).with_words(|words| runner.secrets.mask(words));
+        let measurement = first_error::explain(&FailedCanary {
+            job: by.job,
+            run,
+            measurement: &measurement,
+            log_tail: &log_tail,
+        });
+        let mut measurement = self.as_kept(run, &offer, measurement);
         self.settle(&mut bill, &measurement);
         let ended = result.ended_pools;
         let names = ended.iter().map(String::as_str);
@@ -294,7 +300,8 @@ impl Batch<'_> {
         if !is_shown {
             self.show_end(index, run, &measurement);
         }
-        CanaryFate::Measured(Box::new(self.with_log(index, measurement, &log_tail, &log)))
+        self.keep_log(index, &mut measurement, [&log_tail, &log]);
+        CanaryFate::Measured(Box::new(measurement))
     }
 
     /// Settles the bill, once: what a canary was billed takes the place of what was set aside. Money for machines that may be kept for the
@@ -320,22 +327,6 @@ impl Batch<'_> {
         }
     }
 
-    /// The measurement, and why it failed, without secrets.
-    fn explained(
-        &self,
-        run: &CanaryRun,
-        measured: Measurement,
-        log_tail: &[String],
-    ) -> Measurement {
-        let measurement = measured.with_words(|words| self.runner.secrets.mask(words));
-        first_error::explain(&FailedCanary {
-            job: self.by.job,
-            run,
-            measurement: &measurement,
-            log_tail,
-        })
-    }
-
     /// Takes what an earlier run measured.
     fn reuse(&self, index: usize, run: &CanaryRun, mut measurement: Measurement) -> CanaryFate {
         if self.runner.gate_run.is_resumed {
@@ -354,32 +345,25 @@ impl Batch<'_> {
     }
 
     /// Keeps what a failed canary printed, and shows its last lines.
-    fn with_log(
-        &self,
-        index: usize,
-        mut measurement: Measurement,
-        log_tail: &[String],
-        log: &[String],
-    ) -> Measurement {
-        if measurement.ended_early {
-            return measurement;
+    fn keep_log(&self, index: usize, of: &mut Measurement, [tail, log]: [&[String]; 2]) {
+        if of.ended_early {
+            return;
         }
         let (runner, job) = (self.runner, self.by.job);
         let number = self.earlier.runs + index + 1;
         let logs = &mut runner.outputs.borrow_mut().logs;
-        let kept = failure_logs::keep(runner.project, logs, &measurement, number, log);
+        let kept = failure_logs::keep(runner.project, logs, of, number, log);
         // Elsewhere than at a terminal the file may be gone with its machine.
         if kept.is_none() || !runner.progress.is_live() {
-            for line in log_tail {
+            for line in tail {
                 runner.say_of(job, &format!("| {}", indented(line)));
             }
         }
         if let Some(path) = kept {
             let path = printable(&path.to_string_lossy());
             runner.say_of(job, &format!("its log: {path}"));
-            measurement.log = Some(path);
+            of.log = Some(path);
         }
-        measurement
     }
 
     fn lose(&self, error: AppError) -> CanaryFate {

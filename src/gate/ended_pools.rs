@@ -5,7 +5,7 @@ use crate::console::say;
 use crate::gate::runner::Runner;
 use crate::measurement::Measurement;
 use crate::plan::{Account, KeptMachines};
-use crate::units::{Seconds, Usd};
+use crate::units::sum;
 use crate::workspace::Project;
 
 /// Enters pools that were ended into the account: what they cost, or could still cost where they may be kept.
@@ -43,7 +43,21 @@ pub(crate) async fn end_all(
         let offer = runner.project.offer(&pool.instance);
         match &pool.idle {
             Ok(idle) if idle.0 > 0.0 => {
-                enter(pool, *idle, offer.cost(*idle), measurements, runner);
+                // Into the measurement of the last run on them, where that is known, else of another on the same machines.
+                let name = &pool.training_job;
+                let is_last = |run: &Measurement| run.training_job.as_ref() == Some(name);
+                let is_alike = |run: &Measurement| run.is_on(&pool.instance);
+                let place = measurements.iter().position(is_last);
+                let place = place.or_else(|| measurements.iter().rposition(is_alike));
+                let outputs = &mut runner.outputs.borrow_mut();
+                if let Some(place) = place {
+                    let run = &mut measurements[place];
+                    run.idle_seconds = sum(run.idle_seconds, Some(*idle));
+                    run.idle_usd = sum(run.idle_usd, offer.cost(*idle));
+                    outputs.pools.insert(name.clone());
+                } else {
+                    outputs.lacks_some = true;
+                }
             }
             Ok(_) => {}
             Err(why) => {
@@ -63,27 +77,4 @@ pub(crate) async fn end_all(
     }
     kept.end_all_but(&still);
     notes
-}
-
-/// Enters the time into the measurement of the last run on a pool, where that is known, else of another on the same machines.
-fn enter(
-    pool: &EndedPool,
-    idle: Seconds,
-    cost: Option<Usd>,
-    measurements: &mut [Measurement],
-    runner: &Runner<'_>,
-) {
-    let is_last = |run: &Measurement| run.training_job.as_deref() == Some(&*pool.training_job);
-    let is_alike = |run: &Measurement| run.is_on(&pool.instance);
-    let place = measurements.iter().position(is_last);
-    let place = place.or_else(|| measurements.iter().rposition(is_alike));
-    let Some(run) = place.and_then(|place| measurements.get_mut(place)) else {
-        runner.outputs.borrow_mut().lacks_some = true;
-        return;
-    };
-    run.idle_seconds = Some(run.idle_seconds.unwrap_or(Seconds(0.0)) + idle);
-    let costs = run.idle_usd.into_iter().chain(cost);
-    run.idle_usd = costs.reduce(|sum, more| sum + more);
-    let outputs = &mut runner.outputs.borrow_mut();
-    outputs.pools.insert(pool.training_job.clone());
 }
