@@ -21,14 +21,11 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> AppResult<History> 
         let aws = backend::aws(project).await?;
         return Ok(History::in_bucket(&aws.s3, written, scope, pace()?)?);
     }
-    let (as_written, real) = folder(project, written)?;
-    refuse_tracked(project, written, (&as_written, &real))?;
-    Ok(History::in_folder(real, scope))
+    Ok(History::in_folder(folder(project, written)?, scope))
 }
 
-/// A folder of the checkout, which need not exist: relative to the checkout root with no link resolved, and with links resolved in
-/// the part that exists.
-fn folder(project: &Project, written: &str) -> AppResult<(PathBuf, PathBuf)> {
+/// A folder of the checkout, which need not exist, with links resolved in the part that exists.
+fn folder(project: &Project, written: &str) -> AppResult<PathBuf> {
     let joined: PathBuf = project.place_of(written).components().collect();
     let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
         AppError::failed(format!("history: `{written}` cannot be read"))
@@ -42,20 +39,12 @@ fn folder(project: &Project, written: &str) -> AppResult<(PathBuf, PathBuf)> {
         ))
         .help("keep the history inside the checkout, or in S3; links that leave it are refused"));
     }
-    let as_written = joined.strip_prefix(&project.root);
-    Ok((as_written.unwrap_or(&joined).to_owned(), real))
-}
-
-fn refuse_tracked(
-    project: &Project,
-    written: &str,
-    (as_written, real): (&Path, &Path),
-) -> AppResult<()> {
     let Some(checkout) = &project.checkout else {
-        return Ok(());
+        return Ok(real);
     };
-    let below = real.strip_prefix(&project.root);
-    let places = [as_written, below.unwrap_or(real)];
+    // As it is written, and where it is.
+    let places =
+        [&joined, &real].map(|folder| folder.strip_prefix(&project.root).unwrap_or(folder));
     // A tracked path above the folder is a link or a submodule.
     let is_of_it = |file: &Path| {
         let mut places = places.iter();
@@ -63,7 +52,7 @@ fn refuse_tracked(
     };
     let tracked = checkout.tracked()?;
     let Some(file) = tracked.iter().find(|file| is_of_it(file)) else {
-        return Ok(());
+        return Ok(real);
     };
     Err(AppError::usage(format!(
         "history: git tracks {}, so a pull request could bring records of its own",
