@@ -181,9 +181,7 @@ impl<'a> Lab<'a> {
                         self.end_pools(place);
                     }
                 },
-                ConfigurationStage::Running
-                | ConfigurationStage::EndingPools
-                | ConfigurationStage::Ended => return,
+                ConfigurationStage::Busy | ConfigurationStage::Ended => return,
             }
         }
     }
@@ -281,7 +279,7 @@ impl<'a> Lab<'a> {
                 AskedRuns::TheFewest | AskedRuns::All => AskedRuns::All,
             };
         }
-        state.stage = ConfigurationStage::Running;
+        state.stage = ConfigurationStage::Busy;
         state.batch = Some(CanaryBatch { number, ..batch });
     }
 
@@ -417,7 +415,7 @@ impl<'a> Lab<'a> {
     fn end_pools(&mut self, place: usize) {
         let (one, ready) = (&self.configurations[place], self.input.ready);
         let cancellation = &self.input.runner.cancellation;
-        self.states[place].stage = ConfigurationStage::EndingPools;
+        self.states[place].stage = ConfigurationStage::Busy;
         self.under_way.push(Box::pin(async move {
             let mut ended = ready
                 .end_pools(Some(&one.planned.instance), cancellation)

@@ -60,8 +60,8 @@ pub(super) enum ConfigurationStage {
     Waiting,
     /// Between two batches.
     Idle,
-    Running,
-    EndingPools,
+    /// Canaries run, or its machines are being ended.
+    Busy,
     /// What canaries used may still be collected.
     Ended,
 }
