@@ -133,7 +133,7 @@ impl<'a> JobGate<'a> {
             let beyond = remarks::beyond_the_share(job.canary.max_share, &report);
             report.warnings.extend(beyond);
         }
-        set_unfinished_verdict(&mut report, measured, failure.as_ref());
+        set_unfinished(&mut report, measured, failure.as_ref());
         // What a signal cut short is no forecast.
         let kept = match runner.cancellation.is_cancelled() {
             true => Ok(()),
@@ -251,11 +251,7 @@ impl<'a> JobGate<'a> {
 }
 
 /// The verdict of a job whose canaries broke off: unknown, also without a written budget.
-fn set_unfinished_verdict(
-    report: &mut JobReport,
-    measured: JobMeasurements,
-    failure: Option<&AppError>,
-) {
+fn set_unfinished(report: &mut JobReport, measured: JobMeasurements, failure: Option<&AppError>) {
     let is_now = |report: &mut JobReport, verdict| {
         report.verdict = verdict;
         if let Some(instance) = report.forecasts.first_mut() {

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::backend::{Reuse, RunPart};
-use crate::canary::{CanaryRun, Dataset};
 use crate::console::signals::{self, unless_cancelled};
 use crate::console::{AppError, AppResult, Loudness, printable, say};
 use crate::gate::{Runner, backend, batch};
 use crate::measurement::Measurement;
-use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, Plan, PlannedRuns};
+use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, PlannedRuns};
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::Project;
@@ -64,7 +63,13 @@ async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppR
     let mut plan = plan::plan(job, &listed.dataset, &offer_of, alone, known)?;
     // No machine is kept for a next one.
     plan.pools = None;
-    let run = smallest(job, &plan, &listed.dataset);
+    let run = match plan.runs() {
+        PlannedRuns::Fixed(runs) => runs[0].clone(),
+        PlannedRuns::Ladder(sizes) => {
+            let (base, limit) = (&plan.own().base, job.canary.max_runtime);
+            plan::canary(job, &listed.dataset, base, &sizes[0], &[], limit)
+        }
+    };
     let preparing = backend::prepare(session, project, job, &listed.dataset, &mut plan);
     let ready = unless_cancelled(preparing, &runner.cancellation).await??;
     let offer = runner.offer(job, &run.instance);
@@ -103,16 +108,5 @@ async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppR
             false => "raise `canary.spend_limit` or `--max-spend`, or lower `canary.max_runtime`",
         })),
         None => Err(AppError::failed("no canary was started")),
-    }
-}
-
-/// The first canary that a run of the gate would start.
-fn smallest(job: &Job, plan: &Plan, dataset: &Dataset) -> CanaryRun {
-    match plan.runs() {
-        PlannedRuns::Fixed(runs) => runs[0].clone(),
-        PlannedRuns::Ladder(sizes) => {
-            let (base, limit) = (&plan.own().base, job.canary.max_runtime);
-            plan::canary(job, dataset, base, &sizes[0], &[], limit)
-        }
     }
 }

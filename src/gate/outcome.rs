@@ -80,23 +80,17 @@ impl GateOutcome {
         }
         let troubles = self.failures.iter().map(|(_, error)| error.code());
         report.exit_code = report::exit_code(&report.jobs, troubles, strictness);
-        (report, one_error(self.failures))
-    }
-}
-
-/// Prints all failures but the last, and returns that.
-fn one_error(failures: Vec<(Option<String>, AppError)>) -> Option<AppError> {
-    let mut errors: Vec<AppError> = (failures.into_iter())
-        .map(|(name, error)| match name {
+        let errors = self.failures.into_iter().map(|(name, error)| match name {
             None => error,
             Some(name) => error.of_job(&name),
-        })
-        .collect();
-    let last = errors.pop();
-    for error in errors {
-        say(error.render_beside(false).trim_end());
+        });
+        // All but the last are said here.
+        let last = errors.reduce(|one, next| {
+            say(one.render_beside(false).trim_end());
+            next
+        });
+        (report, last)
     }
-    last
 }
 
 /// The report over all jobs, with the project's policy, commit and spec.

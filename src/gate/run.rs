@@ -8,7 +8,7 @@ use crate::assess::whole_report;
 use crate::backend::{BackendEnd, RunPart};
 use crate::change::AffectedJob;
 use crate::console::signals::Interruption;
-use crate::console::{AppError, AppResult, Loudness, printable, say};
+use crate::console::{AppError, Loudness, printable, say};
 use crate::gate::account::{self, BillingState};
 use crate::gate::job_gate::{Gate, JobGate};
 use crate::gate::measurements_file::MeasurementsFile;
@@ -33,7 +33,19 @@ pub(crate) async fn run(
     let mut runner = Runner::open(project, asked, request.pass_env, cancellation, loudness).await?;
     runner.jobs = affected.len();
     let history = RunHistory::open(project, &request.origin, Some(&runner.gate_run.id)).await?;
-    let pull_request = pull_request_limit(project, affected, request, &history).await?;
+    let limit = request.max_spend_per_pull_request;
+    // What was detached is in the history when it is collected, which is later than the next start.
+    if limit.is_some() && request.part != RunPart::Whole {
+        let refused = AppError::usage(
+            "--max-spend-per-pull-request does not go with detached canaries: what they cost is known only when they are collected",
+        );
+        return Err(refused
+            .help("leave it out, and limit each run with --max-spend; or let `run` wait for its canaries")
+            .into());
+    }
+    // Where nothing is to run nothing is asked.
+    let limit = limit.filter(|_| !affected.is_empty());
+    let pull_request = PullRequestLimit::open(limit, project, &request.origin, &history).await?;
     // What was detached is paid already.
     runner.is_limited_in_dollars = request.part != RunPart::Collect
         && (request.max_spend.is_some() || pull_request.account().is_some());
@@ -59,9 +71,7 @@ pub(crate) async fn run(
         let measured = gated.jobs.iter().flat_map(|job| &job.measurements);
         let measured: Vec<Measurement> = measured.cloned().collect();
         let written = file.map_or(Ok(()), |file| file.write(&measured));
-        gated
-            .failures
-            .extend(written.err().map(|error| (None, error)));
+        (gated.failures).extend(written.err().map(|error| (None, error)));
         let finished = runner.finish(&gated.detached).await;
         match &finished {
             Ok(end) => {
@@ -98,26 +108,6 @@ pub(crate) async fn run(
         gated.failures.push((None, error));
     }
     Ok(gated)
-}
-
-/// The limit of the pull request with what its earlier checks cost.
-async fn pull_request_limit(
-    project: &Project,
-    affected: &[AffectedJob<'_>],
-    request: &RunRequest<'_>,
-    history: &RunHistory,
-) -> AppResult<PullRequestLimit> {
-    let limit = request.max_spend_per_pull_request;
-    // What was detached is in the history when it is collected, which is later than the next start.
-    if limit.is_some() && request.part != RunPart::Whole {
-        return Err(AppError::usage(
-            "--max-spend-per-pull-request does not go with detached canaries: what they cost is known only when they are collected",
-        )
-        .help("leave it out, and limit each run with --max-spend; or let `run` wait for its canaries"));
-    }
-    // Where nothing is to run nothing is asked.
-    let limit = limit.filter(|_| !affected.is_empty());
-    PullRequestLimit::open(limit, project, &request.origin, history).await
 }
 
 /// A limit in dollars holds nothing back where there is no price.
