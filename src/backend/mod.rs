@@ -39,7 +39,7 @@ pub trait Backend {
     /// # Errors
     ///
     /// Where something may be left running; it is named.
-    async fn finish(&self, _: &BTreeSet<String>, _: &Cancellation) -> OutsideResult<BackendEnd> {
+    async fn finish(&self, _: &BTreeSet<String>) -> OutsideResult<BackendEnd> {
         Ok(BackendEnd::default())
     }
 
@@ -165,14 +165,10 @@ pub trait Ready {
 
     /// Stops these training jobs, which this process has started, and removes what was placed for them. What cannot be stopped
     /// the end of the run tries to stop again.
-    async fn stop(&self, _: &[String], _: &Cancellation) {}
+    async fn stop(&self, _: &[String]) {}
 
     /// Ends what is kept for further canaries, of one configuration or, after the last canary, of all.
-    async fn end_pools(
-        &self,
-        _: Option<&InstanceConfiguration>,
-        _: &Cancellation,
-    ) -> Vec<EndedPool> {
+    async fn end_pools(&self, _: Option<&InstanceConfiguration>) -> Vec<EndedPool> {
         Vec::new()
     }
 }

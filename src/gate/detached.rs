@@ -54,7 +54,7 @@ pub(crate) fn fix(input: &LabInput<'_>, plan: &mut Plan) {
 /// Starts the canaries of a plan. Where one on `instance` cannot be started, but for want of room or money, all of the job are stopped
 /// again.
 pub(crate) async fn launch(input: &LabInput<'_>, plan: &mut Plan) -> AppResult<GateOutcome> {
-    let (affected, cancellation) = (input.affected, &input.runner.cancellation);
+    let affected = input.affected;
     let is_adaptive = plan.is_adaptive();
     fix(input, plan);
     if is_adaptive {
@@ -64,8 +64,8 @@ pub(crate) async fn launch(input: &LabInput<'_>, plan: &mut Plan) -> AppResult<G
     let fates = launched.standing.iter();
     let started = fates.filter_map(|(_, fate)| Some(fate.started()?.0.to_owned()));
     let started: Vec<String> = started.collect();
-    if launched.failure.is_some() || cancellation.is_cancelled() {
-        input.ready.stop(&started, cancellation).await;
+    if launched.failure.is_some() || input.runner.cancellation.is_cancelled() {
+        input.ready.stop(&started).await;
     }
     if let Some(error) = launched.failure.take() {
         return Err(error.during("starting the canaries"));

@@ -32,7 +32,7 @@ pub(crate) async fn end_all(
     (account, kept): (&Account, &KeptMachines),
     runner: &Runner<'_>,
 ) -> Vec<String> {
-    let last = ready.end_pools(None, &runner.cancellation).await;
+    let last = ready.end_pools(None).await;
     bill(&last, account, kept, runner.project);
     ended.extend(last);
     let mut notes = Vec::new();

@@ -112,6 +112,7 @@ impl GateRun {
             repository: repository.filter(|name| is_id(name)),
             reuse,
             part,
+            ..RunTags::default()
         }
     }
 

@@ -414,15 +414,12 @@ impl<'a> Lab<'a> {
     /// Kept machines bill while late points are waited for, and while others run.
     fn end_pools(&mut self, place: usize) {
         let (one, ready) = (&self.configurations[place], self.input.ready);
-        let cancellation = &self.input.runner.cancellation;
         self.states[place].stage = ConfigurationStage::Busy;
         self.under_way.push(Box::pin(async move {
-            let mut ended = ready
-                .end_pools(Some(&one.planned.instance), cancellation)
-                .await;
+            let mut ended = ready.end_pools(Some(&one.planned.instance)).await;
             // Those on another configuration's machines are its own to end.
             if one.is_on_fewer() && !one.planned.follows {
-                ended.extend(ready.end_pools(Some(&one.planned.base), cancellation).await);
+                ended.extend(ready.end_pools(Some(&one.planned.base)).await);
             }
             (place, EndedStep::Pools(ended))
         }));

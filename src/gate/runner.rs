@@ -53,7 +53,8 @@ impl<'a> Runner<'a> {
         loudness: Loudness,
     ) -> AppResult<Self> {
         let gate_run = GateRun::begin(project, part)?;
-        let tags = gate_run.tags(project, reuse, part);
+        let mut tags = gate_run.tags(project, reuse, part);
+        tags.cancellation = cancellation.clone();
         let backend = backend::backend_of(project, pass_env, tags).await?;
         files::make_state_folder(&project.state_folder())?;
         Ok(Self {
@@ -72,7 +73,7 @@ impl<'a> Runner<'a> {
 
     /// Ends what was started, but for these training jobs; says what it had to stop.
     pub(crate) async fn finish(&self, kept: &BTreeSet<String>) -> OutsideResult<BackendEnd> {
-        let finished = self.backend.finish(kept, &self.cancellation).await;
+        let finished = self.backend.finish(kept).await;
         if let Ok(end) = &finished
             && let Some(stopped) = &end.stopped
         {

@@ -8,7 +8,7 @@ use super::placing::output;
 use super::sweep::{NotStopped, places_in};
 use super::{Found, JobName, JobState, LeftoverKind, ReadyJob};
 use crate::aws::call::Call;
-use crate::backend::{BackendEnd, Cancellation, SagemakerBackend};
+use crate::backend::SagemakerBackend;
 use crate::grammar::{count, list};
 use crate::outside_error::{OutsideError, OutsideResult};
 
@@ -72,47 +72,14 @@ impl SagemakerBackend {
         }
     }
 
-    /// At the end of a run of the gate: stops every job of it that is left, but for those `kept`, which go on unless a signal came.
-    ///
-    /// # Errors
-    ///
-    /// Where one may be left running; it is named.
-    pub(super) async fn stop_what_nobody_wants(
-        &self,
-        mut kept: &BTreeSet<String>,
-        cancellation: &Cancellation,
-    ) -> OutsideResult<BackendEnd> {
-        let nothing = BTreeSet::new();
-        let mut rest = StoppedRest::default();
-        loop {
-            if cancellation.is_cancelled() {
-                self.state.borrow_mut().own.extend(kept.iter().cloned());
-                kept = &nothing;
-            }
-            kept.iter().for_each(|name| self.forget(name));
-            let stopped = self.stop_the_rest(kept, cancellation, &mut rest).await;
-            // The signal may have come while the rest was stopped.
-            if kept.is_empty() || !cancellation.is_cancelled() {
-                let state = self.state.borrow();
-                return stopped.map(|()| BackendEnd {
-                    stopped: rest.said(),
-                    has_stopped_jobs: rest.jobs > 0,
-                    has_run: state.has_run,
-                    has_unmeasured: state.has_unmeasured,
-                    may_keep_machines: !state.kept_pools.is_empty(),
-                });
-            }
-        }
-    }
-
     /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,
     /// and ends the pools that it left. `kept` are those that go on.
-    async fn stop_the_rest(
+    pub(super) async fn stop_the_rest(
         &self,
         kept: &BTreeSet<String>,
-        cancellation: &Cancellation,
         rest: &mut StoppedRest,
     ) -> OutsideResult<()> {
+        let cancellation = &self.tags.cancellation;
         let names: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         if names.is_empty() && !self.state.borrow().has_access && !self.tags.is_resumed {
             return Ok(());
@@ -165,14 +132,14 @@ impl SagemakerBackend {
 
 /// What no process waited for.
 #[derive(Debug, Clone, Copy, Default)]
-struct StoppedRest {
-    jobs: usize,
+pub(super) struct StoppedRest {
+    pub(super) jobs: usize,
     pools: usize,
 }
 
 impl StoppedRest {
     /// As a sentence without a capital; `None` where there was nothing.
-    fn said(self) -> Option<String> {
+    pub(super) fn said(self) -> Option<String> {
         let jobs = (self.jobs > 0).then(|| format!("stopped {}", count(self.jobs, "training job")));
         let pools = (self.pools > 0).then(|| format!("ended {}", count(self.pools, "warm pool")));
         let all = list(&Vec::from_iter(jobs.into_iter().chain(pools)));
@@ -187,17 +154,17 @@ fn no_time() -> OutsideError {
 
 impl ReadyJob<'_> {
     /// Removes what a canary that is over, or is being stopped, left in S3: its manifests, its staged sample, its model.
-    pub(super) async fn tidy(&self, found: &Found, cancellation: &Cancellation) {
+    pub(super) async fn tidy(&self, found: &Found) {
         let is_running = (self.backend.state.borrow().own).contains(&found.name.to_string());
         if found.may_stop && !is_running {
-            let removed = self.remove_all_of(&found.name);
-            in_time(removed, &found.name, cancellation).await;
+            self.in_time(self.remove_all_of(&found.name), &found.name)
+                .await;
         }
     }
 
     /// Removes what was placed for a canary that was not started; if there is a job of its name by now, somebody else needs
     /// it.
-    pub(super) async fn unplace(&self, name: &JobName, cancellation: &Cancellation) {
+    pub(super) async fn unplace(&self, name: &JobName) {
         let removed = async {
             match self.backend.describe(&name.to_string()).await {
                 Ok(None) => self.remove_all_of(name).await,
@@ -205,7 +172,15 @@ impl ReadyJob<'_> {
                 Err(error) => say_left(name, &error.to_string()),
             }
         };
-        in_time(removed, name, cancellation).await;
+        self.in_time(removed, name).await;
+    }
+
+    /// Removes what lies in S3 for a job, as far as a signal leaves time.
+    async fn in_time(&self, removed: impl Future<Output = ()>, name: &JobName) {
+        let cancellation = &self.backend.tags.cancellation;
+        if (unless_since(cancellation, TIME_TO_STOP, removed).await).is_none() {
+            say_left(name, IN_TIME);
+        }
     }
 
     async fn remove_all_of(&self, name: &JobName) {
@@ -218,14 +193,6 @@ impl ReadyJob<'_> {
                 self.notes.add(format!("what canaries wrote below {output} could not all be removed; `canary-gate sweep` tries again"));
             }
         }
-    }
-}
-
-/// Removes what lies in S3 for a job, as far as a signal leaves time.
-async fn in_time(removed: impl Future<Output = ()>, name: &JobName, cancellation: &Cancellation) {
-    let removed = unless_since(cancellation, TIME_TO_STOP, removed).await;
-    if removed.is_none() {
-        say_left(name, IN_TIME);
     }
 }
 

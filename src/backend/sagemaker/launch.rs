@@ -100,7 +100,7 @@ impl CanaryUnderWay<'_> {
                 Err(error) => Err(error),
             };
             ready.stop_unwatched(&name).await;
-            ready.unplace(&name, watcher.cancellation).await;
+            ready.unplace(&name).await;
             return state;
         }
         Err(OutsideError::transient(format!(

@@ -48,6 +48,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
+use self::cleanup::StoppedRest;
 use self::description::{JobDescription, JobState};
 use self::name::JobName;
 use self::pace::Pace;
@@ -82,6 +83,8 @@ pub struct RunTags {
     pub reuse: Reuse,
     /// What the run does with its jobs.
     pub part: RunPart,
+    /// Ends the run.
+    pub cancellation: Cancellation,
 }
 
 impl RunTags {
@@ -181,11 +184,28 @@ impl Backend for SagemakerBackend {
         self.bills_of_run().await
     }
 
-    async fn finish(
-        &self,
-        kept: &BTreeSet<String>,
-        cancellation: &Cancellation,
-    ) -> OutsideResult<BackendEnd> {
-        self.stop_what_nobody_wants(kept, cancellation).await
+    async fn finish(&self, kept: &BTreeSet<String>) -> OutsideResult<BackendEnd> {
+        let cancellation = &self.tags.cancellation;
+        let (mut kept, nothing) = (kept, BTreeSet::new());
+        let mut rest = StoppedRest::default();
+        loop {
+            if cancellation.is_cancelled() {
+                self.state.borrow_mut().own.extend(kept.iter().cloned());
+                kept = &nothing;
+            }
+            kept.iter().for_each(|name| self.forget(name));
+            let stopped = self.stop_the_rest(kept, &mut rest).await;
+            // The signal may have come while the rest was stopped.
+            if kept.is_empty() || !cancellation.is_cancelled() {
+                let state = self.state.borrow();
+                return stopped.map(|()| BackendEnd {
+                    stopped: rest.said(),
+                    has_stopped_jobs: rest.jobs > 0,
+                    has_run: state.has_run,
+                    has_unmeasured: state.has_unmeasured,
+                    may_keep_machines: !state.kept_pools.is_empty(),
+                });
+            }
+        }
     }
 }

@@ -300,12 +300,12 @@ impl CanaryUnderWay<'_> {
 
     /// Ends free pools on a type of machine that this canary waits for, which cannot run on them.
     pub(super) async fn yield_pools(&self, kind: &InstanceType) {
-        let (ready, cancellation) = (self.ready, self.watcher.cancellation);
+        let ready = self.ready;
         let is_meant = |pool: &OpenPool| {
             let has_kind = pool.instance.machines_by_type().contains_key(kind);
             has_kind && !ready.is_for(pool, &self.run.instance)
         };
-        self.backend.end_free_pools(is_meant, cancellation).await;
+        self.backend.end_free_pools(is_meant).await;
     }
 
     /// Ends the machines that no canary is left for.
@@ -314,8 +314,7 @@ impl CanaryUnderWay<'_> {
         let is_closing = |own: &KeptPool| own.is_closing && own.pool.instance == *instance;
         if ready.warm_pools.borrow().iter().any(is_closing) {
             let is_surplus = |pool: &OpenPool| ready.is_for(pool, instance);
-            let cancellation = self.watcher.cancellation;
-            (self.backend.end_free_pools(is_surplus, cancellation)).await;
+            self.backend.end_free_pools(is_surplus).await;
         }
     }
 }

@@ -10,8 +10,8 @@ use super::name::JobName;
 use super::request::Script;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{
-    BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep, Cancellation, EndedPool,
-    JobNotes, Ready, Room, SagemakerBackend, Watcher,
+    BackendKeys, CanaryPayer, CanaryReport, CanaryState, CanaryStep, EndedPool, JobNotes, Ready,
+    Room, SagemakerBackend, Watcher,
 };
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
@@ -181,7 +181,7 @@ impl Ready for ReadyJob<'_> {
         Ok(found.map_or(CanaryState::Missing { training_job }, |found| found.state()))
     }
 
-    async fn stop(&self, training_jobs: &[String], cancellation: &Cancellation) {
+    async fn stop(&self, training_jobs: &[String]) {
         let names = training_jobs.iter().filter_map(|name| JobName::parse(name));
         let started: Vec<Found> = names.map(Found::created).collect();
         for found in &started {
@@ -189,16 +189,12 @@ impl Ready for ReadyJob<'_> {
         }
         // What costs most is stopped first.
         for found in &started {
-            self.tidy(found, cancellation).await;
+            self.tidy(found).await;
         }
     }
 
-    async fn end_pools(
-        &self,
-        on: Option<&InstanceConfiguration>,
-        cancellation: &Cancellation,
-    ) -> Vec<EndedPool> {
-        (self.backend.end_pools_of(&self.job.name, on, cancellation)).await
+    async fn end_pools(&self, on: Option<&InstanceConfiguration>) -> Vec<EndedPool> {
+        self.backend.end_pools_of(&self.job.name, on).await
     }
 }
 

@@ -89,7 +89,7 @@ impl<'r> CanaryUnderWay<'r> {
                 Ok(Some(description)) => &*last.ended.insert(Box::new(description)),
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    self.ready.tidy(&found, self.watcher.cancellation).await;
+                    self.ready.tidy(&found).await;
                     return Err(error);
                 }
             };
@@ -100,7 +100,7 @@ impl<'r> CanaryUnderWay<'r> {
                 self.backend.state.borrow_mut().counted.insert(name);
                 self.watcher
                     .fact("SageMaker failed, or had no machine; trying once more");
-                self.ready.tidy(&found, self.watcher.cancellation).await;
+                self.ready.tidy(&found).await;
                 lost = Some(billed);
                 run.max_runtime = run.max_runtime.map(|limit| limit - billed);
                 continue;
@@ -118,7 +118,7 @@ impl<'r> CanaryUnderWay<'r> {
     /// Measures a canary whose training job is over, and removes what it left.
     async fn measure(&self, last: &LastJob) -> OutsideResult<CanaryState> {
         let result = self.result(last).await;
-        (self.ready.tidy(&last.found, self.watcher.cancellation)).await;
+        self.ready.tidy(&last.found).await;
         result.map(|result| CanaryState::Measured(Box::new(result)))
     }
 

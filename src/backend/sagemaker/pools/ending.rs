@@ -11,7 +11,7 @@ use super::super::description::PoolStatus;
 use super::super::pace::unless_since;
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallError, FailureKind};
-use crate::backend::{Cancellation, EndedPool, SagemakerBackend};
+use crate::backend::{EndedPool, SagemakerBackend};
 use crate::instance::InstanceConfiguration;
 use crate::units::Seconds;
 
@@ -57,11 +57,7 @@ impl SagemakerBackend {
     }
 
     /// Ends free pools, which are billed with their job. What cannot be ended is so later.
-    pub(super) async fn end_free_pools(
-        &self,
-        is_meant: impl Fn(&OpenPool) -> bool,
-        cancellation: &Cancellation,
-    ) {
+    pub(super) async fn end_free_pools(&self, is_meant: impl Fn(&OpenPool) -> bool) {
         let mut names = Vec::new();
         for (name, pool) in &mut self.state.borrow_mut().pools {
             if matches!(pool.stage, PoolStage::Free | PoolStage::Passed) && is_meant(pool) {
@@ -70,7 +66,7 @@ impl SagemakerBackend {
             }
         }
         let end = |name: String| async move {
-            let ended = self.end_in_time(&name, cancellation).await;
+            let ended = self.end_in_time(&name).await;
             if let Some(pool) = self.state.borrow_mut().pools.get_mut(&name) {
                 pool.stage = ended.map_or(PoolStage::Free, PoolStage::Ended);
             }
@@ -83,7 +79,6 @@ impl SagemakerBackend {
         &self,
         job: &str,
         on: Option<&InstanceConfiguration>,
-        cancellation: &Cancellation,
     ) -> Vec<EndedPool> {
         let is_meant = |pool: &OpenPool| {
             pool.job == job && on.is_none_or(|on| pool.instance.is_same_machines(on))
@@ -94,7 +89,7 @@ impl SagemakerBackend {
         let end = |(name, pool): (String, OpenPool)| async move {
             let idle = match pool.stage {
                 PoolStage::Ended(idle) => Ok(idle),
-                _ => self.end_in_time(&name, cancellation).await,
+                _ => self.end_in_time(&name).await,
             };
             if idle.is_err() {
                 self.state.borrow_mut().kept_pools.push(name.clone());
@@ -109,12 +104,8 @@ impl SagemakerBackend {
         join_all(open.into_iter().map(end)).await
     }
 
-    async fn end_in_time(
-        &self,
-        name: &str,
-        cancellation: &Cancellation,
-    ) -> Result<Seconds, String> {
-        let ended = unless_since(cancellation, TIME_TO_END, self.end_pool(name)).await;
+    async fn end_in_time(&self, name: &str) -> Result<Seconds, String> {
+        let ended = unless_since(&self.tags.cancellation, TIME_TO_END, self.end_pool(name)).await;
         ended.unwrap_or_else(|| Err(CUT_SHORT.to_owned()))
     }
 
