@@ -82,6 +82,8 @@ pub(crate) struct CallError {
     without: Option<OutsideError>,
 }
 
+pub(crate) type CallResult<T> = Result<T, CallError>;
+
 impl CallError {
     pub(crate) fn of<E, R>(call: Call<'_>, error: &SdkError<E, R>) -> Self
     where

@@ -11,16 +11,14 @@ use super::logs::MOST_PAGES;
 use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::{CanaryUnderWay, Found, JobDescription, JobState, ProbeWay, job_hosts};
-use crate::aws::call::{Call, CallError};
+use crate::aws::call::{Call, CallError, CallResult};
 use crate::backend::sample_opened;
-use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::MemoryOf;
 use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
 use crate::secret::SecretMask;
-use crate::spec::Job;
 use crate::units::Seconds;
 
 /// Of a log that is read for the job's progress alone: a megabyte each.
@@ -80,17 +78,13 @@ impl Arrived {
     }
 
     /// The hosts, placed by what has come, and a sentence where one is not.
-    fn hosts(
-        &self,
-        job: &Job,
-        run: &CanaryRun,
-        names: &[String],
-    ) -> (Vec<metrics::Host>, Option<String>) {
+    fn hosts(&self, of: &CanaryUnderWay<'_>) -> (Vec<metrics::Host>, Option<String>) {
+        let names = of.hosts();
         let said = names.iter().map(|name| {
             let own = self.reports.get(name)?.container_host.as_ref()?;
             own.group.as_deref()
         });
-        job_hosts::place(job, run, names, &Vec::from_iter(said))
+        job_hosts::place(of.ready.job, of.run, &names, &Vec::from_iter(said))
     }
 }
 
@@ -105,12 +99,12 @@ impl CanaryUnderWay<'_> {
     ) {
         let (run, ready) = (self.run, self.ready);
         let name = found.name.to_string();
-        let names = host_names(run.instance.total_count());
-        let arrived = self.wait(&name, &names, description).await;
+        let names = self.hosts();
+        let arrived = self.wait(&name, description).await;
         let is_completed = description.state == JobState::Completed;
-        let said = self.said(&name, &names, description).await;
+        let said = self.said(&name, description).await;
         let recordings = self.read_debugger(&name).await;
-        let (mut hosts, not_placed) = arrived.hosts(ready.job, run, &names);
+        let (mut hosts, not_placed) = arrived.hosts(self);
         let mut of_cloudwatch = Vec::new();
         for (index, host) in hosts.iter_mut().enumerate() {
             let report = arrived.reports.get(&host.name);
@@ -204,7 +198,7 @@ impl CanaryUnderWay<'_> {
 
     /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all
     /// are there or none will come.
-    async fn wait(&self, name: &str, hosts: &[String], description: &JobDescription) -> Arrived {
+    async fn wait(&self, name: &str, description: &JobDescription) -> Arrived {
         let mark = description.environment.get(MARK_VARIABLE);
         let span = description.started_at.zip(description.ended_at);
         let looks = match span {
@@ -227,11 +221,11 @@ impl CanaryUnderWay<'_> {
             if let Some(mark) = mark
                 && !arrived.refused.contains_key(LOG)
             {
-                let read = self.read_probes(name, hosts, mark, &mut arrived).await;
+                let read = self.read_probes(name, mark, &mut arrived).await;
                 (arrived.refused).extend(read.err().map(|error| (LOG, error)));
             }
-            let (placed, _) = arrived.hosts(self.ready.job, self.run, hosts);
-            let lacks_probes = arrived.reports.len() < hosts.len();
+            let (placed, _) = arrived.hosts(self);
+            let lacks_probes = arrived.reports.len() < placed.len();
             if !(lacks_probes || arrived.lacks_gpu(&placed)) {
                 break;
             }
@@ -239,7 +233,7 @@ impl CanaryUnderWay<'_> {
                 break;
             };
             if !arrived.refused.contains_key(POINTS) {
-                match self.read_cloudwatch(name, hosts, span).await {
+                match self.read_cloudwatch(name, span).await {
                     Ok(answers) => arrived.answers = answers,
                     Err(error) => drop(arrived.refused.insert(POINTS, error)),
                 }
@@ -258,13 +252,8 @@ impl CanaryUnderWay<'_> {
     }
 
     /// What the last lines of the hosts' logs say.
-    async fn read_probes(
-        &self,
-        name: &str,
-        hosts: &[String],
-        mark: &str,
-        arrived: &mut Arrived,
-    ) -> Result<(), CallError> {
+    async fn read_probes(&self, name: &str, mark: &str, arrived: &mut Arrived) -> CallResult<()> {
+        let hosts = &self.hosts();
         arrived.silent.clear();
         for host in hosts {
             let lines = self.backend.last_log_lines(name, host).await?;
@@ -285,12 +274,11 @@ impl CanaryUnderWay<'_> {
     async fn read_cloudwatch(
         &self,
         name: &str,
-        hosts: &[String],
         span: (DateTime, DateTime),
-    ) -> Result<Vec<MetricDataResult>, CallError> {
+    ) -> CallResult<Vec<MetricDataResult>> {
         let (start, end) = cloudwatch::window(span);
         let mut results = Vec::new();
-        for queries in cloudwatch::queries(name, hosts).chunks(cloudwatch::MOST_QUERIES) {
+        for queries in cloudwatch::queries(name, &self.hosts()).chunks(cloudwatch::MOST_QUERIES) {
             let asked = self.backend.aws().cloudwatch.get_metric_data();
             let asked = asked.set_metric_data_queries(Some(queries.to_vec()));
             let asked = asked.start_time(start).end_time(end);
@@ -329,12 +317,7 @@ impl CanaryUnderWay<'_> {
     }
 
     /// What the log says of steps, of the budget's metrics and of the job's progress, or why it does not say what is asked.
-    async fn said(
-        &self,
-        name: &str,
-        hosts: &[String],
-        description: &JobDescription,
-    ) -> PrintedFigures {
+    async fn said(&self, name: &str, description: &JobDescription) -> PrintedFigures {
         let sought = Sought::of(self.ready.job);
         let what = match (&sought.step, &sought.levels[..], &sought.progress) {
             (Some(_), [], _) => Some("step times"),
@@ -344,13 +327,14 @@ impl CanaryUnderWay<'_> {
             (None, [], None) => None,
         };
         // Where nothing is asked, the beginning of the first host's log is enough for its progress.
-        let (hosts, most_pages) = match what {
-            Some(_) => (hosts, MOST_PAGES),
-            None => (&hosts[..1], FIRST_PAGES),
-        };
+        let mut hosts = self.hosts();
+        if what.is_none() {
+            hosts.truncate(1);
+        }
+        let most_pages = what.map_or(FIRST_PAGES, |_| MOST_PAGES);
         let start = description.started_at.map(|start| start.as_millisecond());
         let mut printed = Vec::new();
-        for host in hosts {
+        for host in &hosts {
             let mut reader = OutputReader::new(&sought);
             let hear = |time: Option<i64>, line: &str| {
                 let since = time.zip(start).map_or(0, |(time, start)| time - start);
@@ -380,7 +364,7 @@ impl CanaryUnderWay<'_> {
     /// there are several.
     pub(super) async fn log(&self, found: &Found) -> (Vec<String>, Vec<String>) {
         let name = found.name.to_string();
-        let hosts = host_names(self.run.instance.total_count());
+        let hosts = self.hosts();
         let (mut tail, mut log) = (Vec::new(), Vec::new());
         for host in &hosts {
             // The failure is reported without it; its log is in CloudWatch.
@@ -397,11 +381,12 @@ impl CanaryUnderWay<'_> {
         }
         (tail, log)
     }
-}
 
-/// `algo-1`, `algo-2`, ... by number.
-fn host_names(count: u32) -> Vec<String> {
-    (1..=count).map(|number| format!("algo-{number}")).collect()
+    /// `algo-1`, `algo-2`, ... by number.
+    fn hosts(&self) -> Vec<String> {
+        let numbers = 1..=self.run.instance.total_count();
+        numbers.map(|number| format!("algo-{number}")).collect()
+    }
 }
 
 fn date_time(time: jiff::Timestamp) -> DateTime {

@@ -4,7 +4,7 @@ use super::asked::AskedJob;
 use super::failure::FailureClass;
 use super::tags::DETACHED_TAG;
 use super::{Found, JobDescription, JobName, JobState, ReadyJob};
-use crate::aws::call::CallError;
+use crate::aws::call::{CallError, CallResult};
 use crate::backend::{CanaryProgress, CanaryReport, Reuse, RunPart};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
@@ -147,7 +147,7 @@ impl ReadyJob<'_> {
     }
 
     /// The numbers of all attempts after the first, the newest first.
-    async fn attempts(&self, first: &JobName) -> Result<Vec<u32>, CallError> {
+    async fn attempts(&self, first: &JobName) -> CallResult<Vec<u32>> {
         let listing = self.backend.aws().sagemaker.list_training_jobs();
         let listing = listing.name_contains(first.stem());
         let listed = self.backend.jobs_listed(listing).await?;

@@ -19,7 +19,7 @@ use super::tags::{Tags, tags_of_job};
 use super::watch::DESCRIBE;
 use super::{JobName, description};
 use crate::aws::Aws;
-use crate::aws::call::{CallError, FailureKind};
+use crate::aws::call::{CallError, CallResult, FailureKind};
 use crate::instance::InstanceConfiguration;
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::yaml_text as yaml;
@@ -119,7 +119,7 @@ async fn spec_of(client: &Client, name: &str, region: &str) -> OutsideResult<Str
 async fn describe(
     client: &Client,
     name: &str,
-) -> Result<(Value, Option<InstanceConfiguration>), CallError> {
+) -> CallResult<(Value, Option<InstanceConfiguration>)> {
     let answer = Answer::default();
     let call = client.describe_training_job().training_job_name(name);
     let job = call.customize().interceptor(answer.clone()).send().await;

@@ -1,7 +1,7 @@
 //! The logs of training jobs in CloudWatch Logs: a stream for each host.
 
 use super::SagemakerBackend;
-use crate::aws::call::{Call, CallError};
+use crate::aws::call::{Call, CallResult};
 
 pub(super) const GROUP: &str = "/aws/sagemaker/TrainingJobs";
 /// Pages of a host's log that are read from its beginning: at a megabyte each, enough for a long canary.
@@ -23,7 +23,7 @@ impl SagemakerBackend {
         host: &str,
         most_pages: usize,
         mut hear: impl FnMut(Option<i64>, &str),
-    ) -> Result<(), CallError> {
+    ) -> CallResult<()> {
         for stream in self.log_streams(job, host).await? {
             let events = self.aws().logs.get_log_events().log_group_name(GROUP);
             let events = events.log_stream_name(stream).start_from_head(true);
@@ -42,11 +42,7 @@ impl SagemakerBackend {
 
     /// The last lines of a host's log, oldest first: up to about a page of them, a megabyte. A page may be empty, or hold less than
     /// there is, so that only a token which repeats ends the log.
-    pub(super) async fn last_log_lines(
-        &self,
-        job: &str,
-        host: &str,
-    ) -> Result<Vec<String>, CallError> {
+    pub(super) async fn last_log_lines(&self, job: &str, host: &str) -> CallResult<Vec<String>> {
         let mut lines = Vec::new();
         for stream in self.log_streams(job, host).await? {
             // The newest page first.
@@ -72,11 +68,7 @@ impl SagemakerBackend {
     }
 
     /// The streams of a host; none before it has said anything.
-    pub(super) async fn log_streams(
-        &self,
-        job: &str,
-        host: &str,
-    ) -> Result<Vec<String>, CallError> {
+    pub(super) async fn log_streams(&self, job: &str, host: &str) -> CallResult<Vec<String>> {
         let streams = self.aws().logs.describe_log_streams().log_group_name(GROUP);
         // With the hyphen, so that algo-1 is not algo-10 too.
         let streams = streams.log_stream_name_prefix(format!("{job}/{host}-"));

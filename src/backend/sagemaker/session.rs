@@ -11,7 +11,7 @@ use super::ready::{Quotas, wants_probe};
 use super::{
     JobObjects, Notes, ProbeWay, ReadyJob, SagemakerBackend, listing, logs, price, request,
 };
-use crate::aws::call::{Call, CallError, FailureKind};
+use crate::aws::call::{Call, CallError, CallResult, FailureKind};
 use crate::aws::s3::Request;
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{AccountAnswer, BoxReady, ListedData, Planned, Session};
@@ -78,7 +78,7 @@ impl<'a> JobSession<'a> {
         Ok(())
     }
 
-    async fn read_price(&self, kind: &InstanceType) -> Result<Option<Price>, CallError> {
+    async fn read_price(&self, kind: &InstanceType) -> CallResult<Option<Price>> {
         let aws = self.backend.aws();
         let today = format!("{:.10}", jiff::Timestamp::now().to_string());
         let listing = (aws.pricing.get_products().service_code(price::SERVICE))
@@ -285,7 +285,7 @@ impl SagemakerBackend {
     }
 }
 
-fn denied<T>(asked: Result<T, CallError>) -> Option<CallError> {
+fn denied<T>(asked: CallResult<T>) -> Option<CallError> {
     asked
         .err()
         .filter(|error| error.kind == FailureKind::Denied)

@@ -14,7 +14,7 @@ use super::staging;
 use super::tags::{
     DETACHED_TAG, EXPIRES_TAG, JOB_TAG, REPOSITORY_TAG, RUN_TAG, SPEC_TAG, tags_of_job,
 };
-use crate::aws::call::{Call, CallError};
+use crate::aws::call::{Call, CallError, CallResult};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BilledJob, SagemakerBackend};
 use crate::outside_error::{OutsideError, OutsideResult};
@@ -250,7 +250,7 @@ impl SagemakerBackend {
     pub(super) async fn jobs_listed(
         &self,
         listing: ListTrainingJobsFluentBuilder,
-    ) -> Result<Vec<TrainingJobSummary>, CallError> {
+    ) -> CallResult<Vec<TrainingJobSummary>> {
         let listed = listing.into_paginator().items().send().try_collect().await;
         let mut listed = LIST.heard(listed)?;
         let name_of = TrainingJobSummary::training_job_name;

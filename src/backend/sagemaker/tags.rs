@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_sagemaker::Client;
 
 use super::description::JobDescription;
-use crate::aws::call::{Call, CallError};
+use crate::aws::call::{Call, CallResult};
 use crate::backend::{RunPart, SagemakerBackend};
 use crate::canary::CanaryRun;
 use crate::outside_error::OutsideResult;
@@ -73,7 +73,7 @@ impl SagemakerBackend {
 }
 
 /// The tags of a job; none where it has no ARN.
-pub(super) async fn tags_of_job(client: &Client, arn: Option<&str>) -> Result<Tags, CallError> {
+pub(super) async fn tags_of_job(client: &Client, arn: Option<&str>) -> CallResult<Tags> {
     let Some(arn) = arn else {
         return Ok(Tags::new());
     };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::description::age;
 use super::{CanaryUnderWay, Found, JobDescription, JobState, Pace, SagemakerBackend};
 use crate::aws::Aws;
-use crate::aws::call::{Call, CallError, FailureKind};
+use crate::aws::call::{Call, CallError, CallResult, FailureKind};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::units::Seconds;
@@ -132,7 +132,7 @@ impl CanaryUnderWay<'_> {
 
 impl SagemakerBackend {
     /// The job of a name; `None` where there is none.
-    pub(super) async fn describe(&self, name: &str) -> Result<Option<JobDescription>, CallError> {
+    pub(super) async fn describe(&self, name: &str) -> CallResult<Option<JobDescription>> {
         let request = self.aws().sagemaker.describe_training_job();
         match DESCRIBE.heard(request.training_job_name(name).send().await) {
             Ok(answer) => Ok(Some(JobDescription::of(&answer))),

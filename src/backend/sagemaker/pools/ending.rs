@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use super::super::description::PoolStatus;
 use super::super::pace::unless_since;
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
-use crate::aws::call::{Call, CallError, FailureKind};
+use crate::aws::call::{Call, CallResult, FailureKind};
 use crate::backend::{EndedPool, SagemakerBackend};
 use crate::instance::InstanceConfiguration;
 use crate::units::Seconds;
@@ -145,7 +145,7 @@ impl SagemakerBackend {
     }
 
     /// Asks once that a pool ends, if it is free; returns for how long its machines were kept where it is gone.
-    async fn try_to_end_pool(&self, name: &str) -> Result<Option<Seconds>, CallError> {
+    async fn try_to_end_pool(&self, name: &str) -> CallResult<Option<Seconds>> {
         let Some(pool) = self.describe(name).await?.and_then(|job| job.pool) else {
             return Ok(Some(Seconds(0.0)));
         };
@@ -156,7 +156,7 @@ impl SagemakerBackend {
     }
 
     /// Asks that the machines which a job keeps are kept no more.
-    pub(in super::super) async fn end_kept_machines(&self, name: &str) -> Result<(), CallError> {
+    pub(in super::super) async fn end_kept_machines(&self, name: &str) -> CallResult<()> {
         let resources = ResourceConfigForUpdate::builder().keep_alive_period_in_seconds(0);
         let client = self.aws().sagemaker;
         let update = client.update_training_job().training_job_name(name);
