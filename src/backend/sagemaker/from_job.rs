@@ -95,11 +95,7 @@ pub async fn describe_as_spec(name: &str, region: &str) -> OutsideResult<String>
         ))
         .help("name a training job that ran on the full data"));
     }
-    let aws = Aws::load(region, 1.0, None).await?;
-    spec_of(&aws.sagemaker, name, region).await
-}
-
-async fn spec_of(client: &Client, name: &str, region: &str) -> OutsideResult<String> {
+    let client = &Aws::load(region, 1.0, None).await?.sagemaker;
     let described = describe(client, name).await;
     let (job, machines) = described.map_err(|error| refusal(&error, name, region))?;
     // Tags are an extra: who may not read them gets a spec without.

@@ -115,7 +115,6 @@ impl CanaryUnderWay<'_> {
     async fn create(&self, name: &JobName) -> OutsideResult<Created> {
         let (ready, run, watcher) = (self.ready, self.run, self.watcher);
         self.enter_pool(name).await;
-        let doing = format!("start a canary on {}", run.instance);
         let mut failed = 0;
         let mut spent = Duration::ZERO;
         let mut waited_for_room = 0;
@@ -131,7 +130,15 @@ impl CanaryUnderWay<'_> {
             let request = ready.request(run, name, keep_alive)?;
             let has_profiler = request.get_profiler_config().is_some();
             let begin = Instant::now();
-            let Some(error) = self.create_once(request, name).await else {
+            // Before the call: an answer that is lost may still have started the job.
+            self.backend.state.borrow_mut().has_run = true;
+            (self.backend.state.borrow_mut().own).insert(name.to_string());
+            let client = self.backend.aws().sagemaker_once;
+            let asking = request.send_with(&client);
+            // It is not dropped half-way, since it may have been heard. Without an answer in time as if the job were there: the
+            // watch sees the signal, and stops what is under this name.
+            let answer = unless_since(watcher.cancellation, PATIENCE, asking).await;
+            let Some(error) = answer.and_then(|answer| CREATE.heard(answer).err()) else {
                 return Ok(Created::Yes);
             };
             // Without an answer the job may have been started. A later refusal for its pace, or for want of room, does not say that it was not.
@@ -181,7 +188,7 @@ impl CanaryUnderWay<'_> {
                     let wait = pace::backoff(failed);
                     spent += self.backend.pace.unhurried(begin.elapsed()) + wait;
                     if spent >= PATIENCE_TO_CREATE {
-                        return self.give_up(&error, name, &doing).await;
+                        return self.give_up(&error, name).await;
                     }
                     say_waiting(&error, failed, PATIENCE_TO_CREATE - spent, watcher);
                     wait
@@ -234,37 +241,13 @@ impl CanaryUnderWay<'_> {
         Ok(())
     }
 
-    /// Sends the request once; `None` where it may have started the job. It is not dropped half-way, since it may have been heard.
-    async fn create_once(
-        &self,
-        request: CreateTrainingJobInputBuilder,
-        name: &JobName,
-    ) -> Option<CallError> {
-        // Before the call: an answer that is lost may still have started the job.
-        {
-            let mut state = self.backend.state.borrow_mut();
-            state.has_run = true;
-            state.own.insert(name.to_string());
-        }
-        let client = self.backend.aws().sagemaker_once;
-        let asking = request.send_with(&client);
-        // Without an answer in time as if it were there: the watch sees the signal, and stops what is under this name.
-        let answer = unless_since(self.watcher.cancellation, PATIENCE, asking).await?;
-        CREATE.heard(answer).err()
-    }
-
     /// After the last try: whether the job was started is not known until it is looked for.
-    async fn give_up(
-        &self,
-        error: &CallError,
-        name: &JobName,
-        doing: &str,
-    ) -> OutsideResult<Created> {
+    async fn give_up(&self, error: &CallError, name: &JobName) -> OutsideResult<Created> {
         let known = self.backend.describe(&name.to_string()).await;
         if let Ok(Some(_)) = known {
             return Ok(Created::Taken);
         }
-        let mut error = error.to_error(doing);
+        let mut error = error.to_error(&format!("start a canary on {}", self.run.instance));
         let limit = Seconds(PATIENCE_TO_CREATE.as_secs_f64());
         error.what = format!("{}, for {limit}", error.what);
         match known {

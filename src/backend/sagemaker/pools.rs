@@ -196,15 +196,11 @@ impl ReadyJob<'_> {
     }
 
     /// Looks up how a job that is over started, and what became of the machines that it leaves.
-    pub(super) async fn look_at_pool(
-        &self,
-        found: &Found,
-        description: &JobDescription,
-    ) -> StartOnPool {
+    pub(super) async fn look_at_pool(&self, found: &Found, ended: &JobDescription) -> StartOnPool {
         let name = found.name.to_string();
         let known = self.backend.state.borrow().pools.get(&name).cloned();
         let mut pooled = StartOnPool::default();
-        if known.is_none() && !(found.is_own && description.pool.is_some()) {
+        if known.is_none() && !(found.is_own && ended.pool.is_some()) {
             return pooled;
         }
         let before = self.backend.pool_taken_by(&name).await;

@@ -62,12 +62,8 @@ pub(super) struct Scarcest<'q> {
 
 impl<'q> Scarcest<'q> {
     /// Of at most `most` canaries; `None` where no limit is known.
-    pub(super) fn of(
-        quotas: &'q Quotas,
-        instance: &InstanceConfiguration,
-        most: u32,
-    ) -> Option<Self> {
-        let needed = instance.machines_by_type().into_iter();
+    pub(super) fn of(quotas: &'q Quotas, on: &InstanceConfiguration, most: u32) -> Option<Self> {
+        let needed = on.machines_by_type().into_iter();
         let all = needed.filter_map(|(kind, needed)| {
             let (kind, quotas) = quotas.get_key_value(kind)?;
             let limit = quotas.training?;

@@ -121,12 +121,9 @@ fn training_plan(launch: &Launch<'_>) -> Option<String> {
 }
 
 /// The key of the disk; none where a machine has disks of its own, with which SageMaker refuses it.
-pub(super) fn volume_kms_key<'a>(
-    job: &'a Job,
-    instance: &InstanceConfiguration,
-) -> Option<&'a str> {
+pub(super) fn volume_kms_key<'a>(job: &'a Job, on: &InstanceConfiguration) -> Option<&'a str> {
     let key = job.training.sagemaker.volume_kms_key.as_deref();
-    let mut kinds = instance.members().into_iter().map(|(kind, _)| kind);
+    let mut kinds = on.members().into_iter().map(|(kind, _)| kind);
     key.filter(|_| !kinds.any(|kind| tables::local_disks(kind).is_some()))
 }
 

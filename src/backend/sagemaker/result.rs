@@ -45,7 +45,9 @@ impl<'r> CanaryUnderWay<'r> {
         };
         let known = self.preliminary(&last);
         let rest = async move {
-            let measured = self.measure(&last).await;
+            let result = self.result(&last).await;
+            self.ready.tidy(&last.found).await;
+            let measured = result.map(|result| CanaryState::Measured(Box::new(result)));
             self.ended(measured, Some(last))
         };
         match known {
@@ -113,13 +115,6 @@ impl<'r> CanaryUnderWay<'r> {
                 return Ok(None);
             }
         }
-    }
-
-    /// Measures a canary whose training job is over, and removes what it left.
-    async fn measure(&self, last: &LastJob) -> OutsideResult<CanaryState> {
-        let result = self.result(last).await;
-        self.ready.tidy(&last.found).await;
-        result.map(|result| CanaryState::Measured(Box::new(result)))
     }
 
     /// The result of the last job of a canary, which is over, or which a signal ended.

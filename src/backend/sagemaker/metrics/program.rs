@@ -14,10 +14,7 @@ const AARCH64: (u16, &str) = (183, "ARM");
 /// # Errors
 ///
 /// With the reason if it does not.
-pub(in crate::backend) fn check_program(
-    bytes: &[u8],
-    instance_type: &InstanceType,
-) -> Result<(), String> {
+pub(in crate::backend) fn check_program(bytes: &[u8], kind: &InstanceType) -> Result<(), String> {
     /// Names the dynamic loader.
     const PT_INTERP: u64 = 3;
     const PROGRAM_HEADER_BYTES: u64 = 56;
@@ -38,15 +35,11 @@ pub(in crate::backend) fn check_program(
     let mut known = [X86_64, AARCH64].into_iter();
     let own = known.find(|(code, _)| u64::from(*code) == machine);
     let (_, own) = own.ok_or(NOT_ELF)?;
-    let (_, needed) = if instance_type.is_arm() {
-        AARCH64
-    } else {
-        X86_64
-    };
+    let (_, needed) = if kind.is_arm() { AARCH64 } else { X86_64 };
     match own == needed {
         true => Ok(()),
         false => Err(format!(
-            "this program is for {own} machines, and {instance_type} is another kind ({needed})"
+            "this program is for {own} machines, and {kind} is another kind ({needed})"
         )),
     }
 }
