@@ -43,13 +43,6 @@ struct UnderWay<'a> {
     pid: i32,
 }
 
-impl<'a> UnderWay<'a> {
-    fn new(probes: &'a Probes, pid: i32) -> Self {
-        probes.borrow_mut().push(pid);
-        Self { probes, pid }
-    }
-}
-
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let mut probes = self.probes.borrow_mut();
@@ -66,15 +59,7 @@ struct OutputStream<'a> {
     started: Instant,
 }
 
-impl<'a> OutputStream<'a> {
-    fn new(sought: &'a Sought, started: Instant) -> Self {
-        Self {
-            tail: Vec::new(),
-            reader: OutputReader::new(sought),
-            started,
-        }
-    }
-
+impl OutputStream<'_> {
     /// Reads to its end.
     async fn read(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         let Some(mut stream) = stream else {
@@ -119,11 +104,17 @@ impl LocalBackend {
         let mut child = probe.spawn().map_err(not_started)?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
         let pid = pid.expect("a process that was just started has a number");
-        let under_way = UnderWay::new(&self.probes, pid);
+        let probes = &self.probes;
+        probes.borrow_mut().push(pid);
+        let under_way = UnderWay { probes, pid };
         let clock = GateClock::of(pid, started, pressure);
         // A probe that has ended already has said why.
         let _ = socket.send(&host.environment);
-        let mut streams = [0, 1].map(|_| OutputStream::new(sought, started));
+        let mut streams = [0, 1].map(|_| OutputStream {
+            tail: Vec::new(),
+            reader: OutputReader::new(sought),
+            started,
+        });
         let [out, err] = &mut streams;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let reading = async { tokio::join!(out.read(stdout), err.read(stderr)) };

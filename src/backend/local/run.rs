@@ -68,8 +68,20 @@ impl LocalBackend {
         let placing = hosts.iter().map(|host| host.took).sum();
         let startup = Seconds(started.elapsed().as_secs_f64()) - placing;
 
-        let running = self.run_hosts(&hosts, &sought, run.max_runtime, cancellation);
-        let ended = running.await;
+        // All at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
+        let (together, sought) = (&cancellation.child_token(), &sought);
+        let all = hosts.iter().map(|host| async move {
+            let ended = self.run_host(host, sought, run.max_runtime, together).await;
+            let report = ended.as_ref().ok().and_then(|host| host.report.as_ref());
+            if report.is_none_or(|report| report.exit_code() != 0) {
+                together.cancel();
+            }
+            ended.map_err(|error| OutsideError {
+                what: format!("{}{}", host.host.prefix(": "), error.what),
+                ..error
+            })
+        });
+        let ended: OutsideResult<Vec<_>> = join_all(all).await.into_iter().collect();
         // Changed data are said however the canary ended.
         let mut linked = hosts.iter().flat_map(|host| &host.linked);
         linked.try_for_each(LinkedFile::check)?;
@@ -87,7 +99,7 @@ impl LocalBackend {
         let walls = reports().flatten().map(|report| report.wall_seconds.0);
         let wall = Seconds(walls.fold(0.0, f64::max));
         let is_completed = outcome == Outcome::Completed;
-        let figures = PrintedFigures::of_run(&sought, &printed, is_completed, Some(wall));
+        let figures = PrintedFigures::of_run(sought, &printed, is_completed, Some(wall));
         notes.extend(figures.notes);
         let (log_tail, log) = match outcome {
             Outcome::Completed | Outcome::Stopped => Default::default(),
@@ -122,29 +134,6 @@ impl LocalBackend {
             log,
             ended_pools: Vec::new(),
         })
-    }
-
-    /// Runs all hosts at once. When one fails, the others are ended, as SageMaker ends a job whose host failed.
-    async fn run_hosts<'a>(
-        &self,
-        hosts: &[LaidOut<'a>],
-        sought: &Sought,
-        max_runtime: Option<Seconds>,
-        cancellation: &Cancellation,
-    ) -> OutsideResult<Vec<EndedHost<'a>>> {
-        let together = &cancellation.child_token();
-        let all = hosts.iter().map(|host| async move {
-            let ended = self.run_host(host, sought, max_runtime, together).await;
-            let report = ended.as_ref().ok().and_then(|host| host.report.as_ref());
-            if report.is_none_or(|report| report.exit_code() != 0) {
-                together.cancel();
-            }
-            ended.map_err(|error| OutsideError {
-                what: format!("{}{}", host.host.prefix(": "), error.what),
-                ..error
-            })
-        });
-        join_all(all).await.into_iter().collect()
     }
 
     /// How a host ended. What the machine has distinguishes one that ran out of memory from a program that set itself a limit.
