@@ -3,8 +3,8 @@
 use crate::console::AppError;
 use crate::github::{Annotation, AnnotationLevel};
 use crate::report::{JobReport, Report, words};
-use crate::spec::{FilePosition, SpecErrors};
-use crate::verdict::{BudgetRow, Verdict};
+use crate::spec::SpecErrors;
+use crate::verdict::Verdict;
 use crate::workspace::Project;
 
 /// GitHub shows at most ten annotations of a level for a step.
@@ -65,30 +65,22 @@ fn of_job(job: &JobReport, project: Option<&Project>) -> Option<Annotation> {
     let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));
     let budget = job.forecasts.first().map(|forecast| &forecast.budget);
     let deciding = budget.and_then(|lines| lines.iter().find(|line| line.decides));
+    let name = &job.name;
+    // The budget line, else the job's instance, else the job.
+    let spot = |project: &Project| {
+        let fields = [
+            deciding.map(|line| format!("jobs.{name}.budget.{}", line.line.key())),
+            Some(format!("jobs.{name}.instance")),
+            Some(format!("jobs.{name}")),
+        ];
+        let mut places =
+            (fields.iter().flatten()).filter_map(|field| project.spec.file.place(field));
+        Some((project.place.file.clone(), places.next()?))
+    };
     Some(Annotation {
         level,
-        place: spot(job, deciding, project),
+        place: project.and_then(spot),
         title: format!("{} {}{accepted}", job.name, words::phrase(job.verdict)),
         message: job.reason.to_string(),
     })
-}
-
-/// The place in the spec: the budget line, else the job's instance, else the job.
-fn spot(
-    job: &JobReport,
-    line: Option<&BudgetRow>,
-    project: Option<&Project>,
-) -> Option<(String, FilePosition)> {
-    let project = project?;
-    let name = &job.name;
-    let fields = [
-        line.map(|line| format!("jobs.{name}.budget.{}", line.line.key())),
-        Some(format!("jobs.{name}.instance")),
-        Some(format!("jobs.{name}")),
-    ];
-    let place = fields
-        .iter()
-        .flatten()
-        .find_map(|field| project.spec.file.place(field))?;
-    Some((project.place.file.clone(), place))
 }

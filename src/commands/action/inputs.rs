@@ -202,12 +202,7 @@ impl InputReader<'_> {
             .collect()
     }
 
-    fn parsed<T>(
-        &mut self,
-        name: &str,
-        expected: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
+    fn parsed<T>(&mut self, name: &str, expected: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
         let found = self.text(name)?;
         let value = parse(&found);
         if value.is_none() {

@@ -273,9 +273,16 @@ impl<'a> Publisher<'a> {
             name: one.job.name.clone(),
             instance: one.job.instance.to_string(),
         });
+        // `None` where one has no price.
+        let most = affected.iter().map(|one| {
+            let is_priced = project.offer(&one.job.instance).unpriced().is_none();
+            is_priced.then_some(one.job.canary.spend_limit)
+        });
+        let limits = [request.max_spend, request.max_spend_per_pull_request].into_iter();
+        let most = most.sum::<Option<Usd>>();
         let body = report::in_progress(&InProgress {
             jobs: jobs.collect(),
-            worst_case_usd: worst_case(request, project, affected),
+            worst_case_usd: most.map(|most| limits.flatten().fold(most, crate::plan::least)),
             stamp: self.stamp.clone(),
         });
         let state = CheckState::Running;
@@ -291,19 +298,4 @@ impl<'a> Publisher<'a> {
             ));
         }
     }
-}
-
-/// What canaries of these jobs may cost at most; `None` where one has no price.
-fn worst_case(
-    request: &RunRequest<'_>,
-    project: &Project,
-    affected: &[AffectedJob<'_>],
-) -> Option<Usd> {
-    let of_jobs = affected.iter().map(|one| {
-        let is_priced = project.offer(&one.job.instance).unpriced().is_none();
-        is_priced.then_some(one.job.canary.spend_limit)
-    });
-    let of_jobs: Usd = of_jobs.sum::<Option<Usd>>()?;
-    let limits = [request.max_spend, request.max_spend_per_pull_request];
-    Some((limits.into_iter().flatten()).fold(of_jobs, crate::plan::least))
 }
