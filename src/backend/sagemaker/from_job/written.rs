@@ -42,19 +42,6 @@ fn seconds(value: &Value) -> Option<Seconds> {
     Some(Seconds(seconds))
 }
 
-fn image(job: &Value) -> Option<String> {
-    let algorithm = &job["AlgorithmSpecification"];
-    let is_algorithm = !algorithm["AlgorithmName"].is_null();
-    yaml_of(&algorithm["TrainingImage"])
-        .or((!is_algorithm).then(|| format!("{FILL_IN}    # the job names no image")))
-}
-
-fn algorithm(job: &Value) -> Option<String> {
-    let algorithm = &job["AlgorithmSpecification"];
-    let has_image = !algorithm["TrainingImage"].is_null();
-    yaml_of(&algorithm["AlgorithmName"]).filter(|_| !has_image)
-}
-
 fn container(job: &Value) -> Option<String> {
     let algorithm = &job["AlgorithmSpecification"];
     let fields = [
@@ -67,14 +54,6 @@ fn container(job: &Value) -> Option<String> {
     });
     let keys: Vec<String> = keys.collect();
     (!keys.is_empty()).then(|| format!("{{{}}}", keys.join(", ")))
-}
-
-fn registry_credentials(job: &Value) -> Option<String> {
-    let registry = &job["AlgorithmSpecification"]["TrainingImageConfig"];
-    let function = &registry["TrainingRepositoryAuthConfig"];
-    let function = yaml_of(&function["TrainingRepositoryCredentialsProviderArn"]);
-    (registry["TrainingRepositoryAccessMode"] == "Vpc")
-        .then(|| function.unwrap_or_else(|| "none".to_owned()))
 }
 
 fn place_of_source(job: &Value) -> Option<String> {
@@ -153,6 +132,8 @@ impl DescribedJob<'_> {
         let job = self.job;
         let name = job["TrainingJobName"].as_str().unwrap_or_default();
         let (took, cost) = (self.time(), self.cost());
+        let algorithm = &job["AlgorithmSpecification"];
+        let has = |field: &str| !algorithm[field].is_null();
         let only_if = |is_so: bool| is_so.then(String::new);
         match field {
             "name" => Some(yaml::remark(name)),
@@ -161,10 +142,15 @@ impl DescribedJob<'_> {
             )),
             "region" => Some(yaml::text(self.region)),
             "job" => Some(yaml::text(spec_name(name))),
-            "image" => image(job),
-            "algorithm" => algorithm(job),
+            "no_image" => {
+                only_if(yaml_of(&algorithm["TrainingImage"]).is_none() && !has("AlgorithmName"))
+            }
+            "no_own_image" => only_if(!has("TrainingImage")),
             "container" => container(job),
-            "registry_credentials" => registry_credentials(job),
+            "private_image" => {
+                let access = &algorithm["TrainingImageConfig"]["TrainingRepositoryAccessMode"];
+                only_if(access == "Vpc")
+            }
             "place_of_source" => place_of_source(job),
             "entry_point" => entry_point(job),
             "source_channel" => channels::source(job).map(|_| channels::CODE.to_owned()),
