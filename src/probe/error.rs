@@ -9,50 +9,43 @@ use std::path::PathBuf;
 pub enum ProbeError {
     #[error("no command was given; write `canary-gate probe -- COMMAND ARGUMENTS...`")]
     NoCommand,
-    #[error(
-        "command `{command}` was not found on PATH; install it, or give the path of the program"
-    )]
-    NotOnPath { command: String },
-    #[error("`{}` does not exist; give the path of a program, from the folder where it runs", shown(.path))]
-    Missing { path: PathBuf },
-    #[error("`{}` is a folder; name the program in it", shown(.path))]
-    Folder { path: PathBuf },
-    #[error("`{0}` is not executable; run `chmod +x {0}`, or start it through its interpreter, such as `python3 {0}`", shown(.path))]
-    NotExecutable { path: PathBuf },
-    #[error("`{}` names an interpreter in its first line that does not exist here; start it through an installed one, such as `python3 FILE`", shown(.path))]
-    NoInterpreter { path: PathBuf },
-    #[error("`{}` is not a program for this machine and has no `#!` line; start it through its interpreter, such as `sh FILE`", shown(.path))]
-    NotAProgram { path: PathBuf },
-    #[error("command `{}` could not be started; see the cause below", shown(.path))]
-    NotStarted { path: PathBuf, source: io::Error },
-    #[error("the report cannot be written to `{}`; give a writable file that is not a link", shown(.path))]
-    Output { path: PathBuf, source: io::Error },
+    #[error("command `{0}` was not found on PATH; install it, or give the path of the program")]
+    NotOnPath(String),
+    #[error("`{}` does not exist; give the path of a program, from the folder where it runs", shown(.0))]
+    Missing(PathBuf),
+    #[error("`{}` is a folder; name the program in it", shown(.0))]
+    Folder(PathBuf),
+    #[error("`{name}` is not executable; run `chmod +x {name}`, or start it through its interpreter, such as `python3 {name}`", name = shown(.0))]
+    NotExecutable(PathBuf),
+    #[error("`{}` names an interpreter in its first line that does not exist here; start it through an installed one, such as `python3 FILE`", shown(.0))]
+    NoInterpreter(PathBuf),
+    #[error("`{}` is not a program for this machine and has no `#!` line; start it through its interpreter, such as `sh FILE`", shown(.0))]
+    NotAProgram(PathBuf),
+    #[error("command `{}` could not be started; see the cause below", shown(.0))]
+    NotStarted(PathBuf, #[source] io::Error),
+    #[error("the report cannot be written to `{}`; give a writable file that is not a link", shown(.0))]
+    Output(PathBuf, #[source] io::Error),
     #[error("the report cannot be written to stdout; give a file with `--output`")]
-    Stdout { source: io::Error },
-    #[error("a folder cannot be kept from being written to, so nothing was run: {reason}")]
-    NotReadOnly { reason: String },
+    Stdout(#[source] io::Error),
+    #[error("a folder cannot be kept from being written to, so nothing was run: {0}")]
+    NotReadOnly(String),
     #[error(
         "a command can be measured on Linux only, and this is {}: memory and CPU are read from Linux's /proc; \
          measure in a Linux container or on a Linux machine",
         std::env::consts::OS
     )]
     NotLinux,
-    #[error("this process cannot watch a command: {action} failed; see the cause below")]
-    Process {
-        action: &'static str,
-        source: io::Error,
-    },
+    #[error("this process cannot watch a command: {0} failed; see the cause below")]
+    Process(&'static str, #[source] io::Error),
 }
 
 impl ProbeError {
     /// As for `env` and `timeout`: 127 if there is no such command, 126 if it cannot be executed, else 125.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NotOnPath { .. } | Self::Missing { .. } => 127,
-            Self::Folder { .. }
-            | Self::NotExecutable { .. }
-            | Self::NoInterpreter { .. }
-            | Self::NotAProgram { .. } => 126,
+            Self::NotOnPath(_) | Self::Missing(_) => 127,
+            Self::Folder(_) | Self::NotExecutable(_) => 126,
+            Self::NoInterpreter(_) | Self::NotAProgram(_) => 126,
             _ => 125,
         }
     }

@@ -50,13 +50,11 @@ pub(super) fn locate(program: &OsStr, search_path: Option<&OsStr>) -> Result<Pat
     for folder in search_path.map(env::split_paths).into_iter().flatten() {
         match executable(folder.join(program)) {
             Ok(path) => return std::path::absolute(&path).or(Ok(path)),
-            Err(error @ ProbeError::NotExecutable { .. }) => refused = refused.or(Some(error)),
+            Err(error @ ProbeError::NotExecutable(_)) => refused = refused.or(Some(error)),
             Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| ProbeError::NotOnPath {
-        command: shown(program),
-    }))
+    Err(refused.unwrap_or_else(|| ProbeError::NotOnPath(shown(program))))
 }
 
 /// A tool of the probe's own, from the absolute folders of this process's PATH: others may hold what a change brings.
@@ -70,13 +68,11 @@ pub(super) fn locate_tool(name: &str) -> Option<PathBuf> {
 fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
     match fs::metadata(&path) {
         Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
-            Err(ProbeError::NotStarted { path, source })
+            Err(ProbeError::NotStarted(path, source))
         }
-        Err(_) => Err(ProbeError::Missing { path }),
-        Ok(file) if file.is_dir() => Err(ProbeError::Folder { path }),
-        Ok(_) if access(&path, AccessFlags::X_OK).is_err() => {
-            Err(ProbeError::NotExecutable { path })
-        }
+        Err(_) => Err(ProbeError::Missing(path)),
+        Ok(file) if file.is_dir() => Err(ProbeError::Folder(path)),
+        Ok(_) if access(&path, AccessFlags::X_OK).is_err() => Err(ProbeError::NotExecutable(path)),
         Ok(_) => Ok(path),
     }
 }
@@ -84,9 +80,9 @@ fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
 /// What an error of `execve(2)` means for an executable file that exists.
 fn refusal(path: PathBuf, source: io::Error) -> ProbeError {
     match source.raw_os_error() {
-        Some(libc::ENOENT) => ProbeError::NoInterpreter { path },
-        Some(libc::ENOEXEC) => ProbeError::NotAProgram { path },
-        _ => ProbeError::NotStarted { path, source },
+        Some(libc::ENOENT) => ProbeError::NoInterpreter(path),
+        Some(libc::ENOEXEC) => ProbeError::NotAProgram(path),
+        _ => ProbeError::NotStarted(path, source),
     }
 }
 

@@ -29,8 +29,9 @@ pub(super) fn with_fewer_rights<T: Send>(
 ) -> Result<T, ProbeError> {
     thread::scope(|scope| {
         let starter = scope.spawn(|| {
-            give_up_rights().map_err(|error| ProbeError::NotReadOnly {
-                reason: format!("taking rights from the command is not allowed here ({error})"),
+            give_up_rights().map_err(|error| {
+                let what = "taking rights from the command is not allowed here";
+                ProbeError::NotReadOnly(format!("{what} ({error})"))
             })?;
             start()
         });

@@ -73,14 +73,10 @@ impl<'a> Output<'a> {
 /// Why the destination does not take the report, or the gate does not give the environment.
 fn refused(destination: &Destination, source: io::Error) -> ProbeError {
     match destination {
-        Destination::Stdout { .. } => ProbeError::Stdout { source },
-        Destination::File(path) => ProbeError::Output {
-            path: path.clone(),
-            source,
-        },
-        Destination::Gate => ProbeError::Process {
-            action: "speaking with the gate through standard input",
-            source,
-        },
+        Destination::Stdout { .. } => ProbeError::Stdout(source),
+        Destination::File(path) => ProbeError::Output(path.clone(), source),
+        Destination::Gate => {
+            ProbeError::Process("speaking with the gate through standard input", source)
+        }
     }
 }

@@ -115,7 +115,7 @@ impl<'a> WatchedRun<'a> {
             Err(reason) => OptMl::NotAllowed { reason },
         });
         (mounts.make_read_only(&options.read_only, options.writes.as_deref()))
-            .map_err(|reason| ProbeError::NotReadOnly { reason })?;
+            .map_err(ProbeError::NotReadOnly)?;
         let mut tree = ProcessTree::of_this_process();
         let mut launched =
             (options.scope == UsageScope::Launcher).then(ProcessTree::of_the_launcher);
@@ -415,5 +415,5 @@ fn might_have_been_far_higher(memory: &PeakMemory) -> bool {
 }
 
 fn failed(action: &'static str) -> impl Fn(io::Error) -> ProbeError {
-    move |source| ProbeError::Process { action, source }
+    move |source| ProbeError::Process(action, source)
 }
