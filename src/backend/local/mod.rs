@@ -9,7 +9,6 @@ mod clock;
 mod cluster;
 mod container;
 mod ending;
-mod listing;
 mod log_tail;
 mod process;
 mod run;
