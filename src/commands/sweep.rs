@@ -1,7 +1,6 @@
 //! `sweep`: stops the training jobs that dead runs of the gate left, and removes what they staged.
 
-use crate::aws::s3_uri::S3Uri;
-use crate::backend::sagemaker::{Leftover, LeftoverKind, RunTags, SagemakerBackend, Sweep, Swept};
+use crate::backend::sagemaker::{Leftover, LeftoverKind, RunTags, Sweep};
 use crate::cli::SweepArguments;
 use crate::console::{AppError, AppResult, print, printable, say};
 use crate::exit;
@@ -85,19 +84,8 @@ pub(crate) async fn of(project: &Project, sweep: &Sweep<'_>, sweeping: Sweeping)
     if sweeping == Sweeping::OnlyShown {
         return trouble.map_or(Ok(0), |error| Err(error.into()));
     }
-    let code = stop_and_remove(&backend, left, places).await?;
-    trouble.map_or(Ok(code), |error| Err(error.into()))
-}
-
-/// Stops jobs and removes staged objects, and prints each. Returns the exit code: what could not be swept is an error that keeps
-/// nothing else from being swept.
-async fn stop_and_remove(
-    backend: &SagemakerBackend,
-    left: Vec<Leftover>,
-    places: Vec<S3Uri>,
-) -> AppResult<u8> {
-    let mut code = 0;
-    let mut text = String::new();
+    let (mut code, mut text) = (0, String::new());
+    // What could not be swept is an error that keeps nothing else from being swept.
     let mut sweep = |done: String, result: OutsideResult<()>| match result {
         Ok(()) => text.push_str(&format!("{done}\n")),
         Err(error) => {
@@ -105,7 +93,7 @@ async fn stop_and_remove(
             say(AppError::from(error).render(false).trim_end());
         }
     };
-    for Swept { leftover, result } in backend.stop_all(left).await {
+    for (leftover, result) in backend.stop_all(left).await {
         let done = match leftover.kind {
             LeftoverKind::Running => format!("stopped {}", leftover.training_job),
             LeftoverKind::WarmPool => format!("ended the warm pool of {}", leftover.training_job),
@@ -118,7 +106,7 @@ async fn stop_and_remove(
         sweep(format!("removed {prefix}"), result);
     }
     print(&text)?;
-    Ok(code)
+    trouble.map_or(Ok(code), |error| Err(error.into()))
 }
 
 /// A training job with its run and its expiry.

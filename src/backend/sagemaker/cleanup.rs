@@ -126,7 +126,7 @@ impl SagemakerBackend {
         // A job that is being stopped has its machines for minutes.
         let stopping = self.stop_all(left);
         let swept = unless_since(cancellation, TIME_TO_STOP, stopping).await;
-        (swept.ok_or_else(no_time)?.into_iter()).try_for_each(|swept| swept.result)
+        (swept.ok_or_else(no_time)?.into_iter()).try_for_each(|(_, result)| result)
     }
 }
 

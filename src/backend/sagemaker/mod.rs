@@ -64,7 +64,7 @@ use crate::outside_error::OutsideResult;
 use crate::spec::Job;
 
 pub use code::check_source;
-pub use sweep::{Leftover, LeftoverKind, Sweep, Swept};
+pub use sweep::{Leftover, LeftoverKind, Sweep};
 
 /// Which run of the gate the jobs belong to; the default is for who starts none.
 #[derive(Debug, Clone, Default)]

@@ -54,13 +54,6 @@ pub struct Leftover {
     pub is_detached: bool,
 }
 
-/// What became of a leftover.
-#[derive(Debug)]
-pub struct Swept {
-    pub leftover: Leftover,
-    pub result: OutsideResult<()>,
-}
-
 /// Which leftovers are swept.
 #[derive(Debug, Clone, Copy)]
 pub enum Sweep<'a> {
@@ -259,8 +252,8 @@ impl SagemakerBackend {
     }
 
     /// Stops each job, and ends each pool: all jobs first, since each bills until it is asked to stop. A job that is over or being
-    /// stopped leaves its machines too; without a pool that is one look.
-    pub async fn stop_all(&self, leftovers: Vec<Leftover>) -> Vec<Swept> {
+    /// stopped leaves its machines too; without a pool that is one look. With each comes what became of it.
+    pub async fn stop_all(&self, leftovers: Vec<Leftover>) -> Vec<(Leftover, OutsideResult<()>)> {
         let mut swept = Vec::with_capacity(leftovers.len());
         for leftover in leftovers {
             let name = &leftover.training_job;
@@ -275,21 +268,19 @@ impl SagemakerBackend {
                     Ok(())
                 }
             };
-            swept.push(Swept { leftover, result });
+            swept.push((leftover, result));
         }
-        let end = async |mut swept: Swept| {
-            let Leftover {
-                training_job, run, ..
-            } = &swept.leftover;
-            if swept.result.is_ok()
+        let end = async |(leftover, mut result): (Leftover, OutsideResult<()>)| {
+            let (training_job, run) = (&leftover.training_job, &leftover.run);
+            if result.is_ok()
                 && let Err(why) = self.end_pool(training_job).await
             {
                 let what = format!("the warm pool of {training_job} could not be ended: {why}");
-                swept.result = Err(OutsideError::transient(what).help(format!(
+                result = Err(OutsideError::transient(what).help(format!(
                     "allow sagemaker:UpdateTrainingJob where it is denied, and run `canary-gate sweep --run {run}`; until then AWS bills its machines, for an hour at most"
                 )));
             }
-            swept
+            (leftover, result)
         };
         join_all(swept.into_iter().map(end)).await
     }
