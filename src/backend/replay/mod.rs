@@ -30,13 +30,16 @@ const SAME_SHARE: f64 = 1e-9;
 const NAMES_SHOWN: usize = 10;
 const RECORD: &str = "record more with `canary-gate run --measurements FILE.jsonl`";
 
+/// A run of the recording, with whether it was handed out.
+type Recorded = (Measurement, Cell<bool>);
+
 /// Hands out recorded runs, each once: what it gives depends on the recording and on the order of the questions alone.
 #[derive(Debug)]
 pub struct ReplayBackend {
     /// The recording's file, as the spec names it.
     file: String,
-    /// In the order of the recording, each with whether it was handed out.
-    runs: Vec<(Measurement, Cell<bool>)>,
+    /// In the order of the recording.
+    runs: Vec<Recorded>,
     /// What was assumed or left out when it was read.
     notes: Vec<String>,
 }
@@ -162,8 +165,8 @@ impl<'a> ReplayJob<'a> {
     /// ended at the limit of the run asked for.
     fn replay(&self, run: &CanaryRun) -> OutsideResult<Measurement> {
         let asked = run.work.as_ref().map(|work| work.level);
-        let mut left = self.left(&run.instance, run.fraction, asked);
-        let (recorded, is_used) = left.next().ok_or_else(|| {
+        let left = self.left(&run.instance, (run.fraction, asked));
+        let (recorded, is_used) = left.first().ok_or_else(|| {
             let (name, share) = (&self.job.name, share(run.fraction));
             let lack = format!(
                 "no run left of job `{name}` on {} with {share} of the data",
@@ -186,36 +189,32 @@ impl<'a> ReplayJob<'a> {
     }
 
     /// Its recorded runs, each with whether it was handed out.
-    fn runs(&self) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> + use<'a> {
+    fn runs(&self) -> impl Iterator<Item = &'a Recorded> + use<'a> {
         let (all, name) = (self.backend.runs.iter(), &self.job.name);
         all.filter(move |(run, _)| run.job == *name)
     }
 
     /// The runs on one configuration that no canary was given yet, in the order of the recording.
-    fn unused<'i>(
-        &self,
-        instance: &'i InstanceConfiguration,
-    ) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> + use<'a, 'i> {
+    fn unused(&self, instance: &InstanceConfiguration) -> Vec<&'a Recorded> {
         let runs = self.runs();
-        runs.filter(move |(run, is_used)| run.is_on(instance) && !is_used.get())
+        let unused = runs.filter(|(run, is_used)| run.is_on(instance) && !is_used.get());
+        unused.collect()
     }
 
     /// The runs that are left of one fraction and, where both say one, of one work level.
-    fn left<'i>(
-        &self,
-        instance: &'i InstanceConfiguration,
-        fraction: Fraction,
-        work: Option<f64>,
-    ) -> impl Iterator<Item = &'a (Measurement, Cell<bool>)> + use<'a, 'i> {
-        self.unused(instance).filter(move |(run, _)| {
+    fn left(&self, on: &InstanceConfiguration, of: (Fraction, Option<f64>)) -> Vec<&'a Recorded> {
+        let (fraction, work) = of;
+        let mut left = self.unused(on);
+        left.retain(|(run, _)| {
             is_same(run.fraction, fraction)
                 && (run.work.zip(work)).is_none_or(|(recorded, asked)| recorded == asked)
-        })
+        });
+        left
     }
 
     /// Fails unless the recording has all runs of a fixed design left, or enough of a ladder's sizes for a forecast at all.
     fn check(&self, instance: &InstanceConfiguration, runs: &PlannedRuns) -> OutsideResult<()> {
-        let left = |fraction| self.left(instance, fraction, None).count();
+        let left = |fraction| self.left(instance, (fraction, None)).len();
         let whose = format!("of job `{}` on {instance}", self.job.name);
         let lack = match runs {
             PlannedRuns::Fixed(runs) => {
@@ -243,7 +242,7 @@ impl<'a> ReplayJob<'a> {
 
     /// The error that says what the recording lacks, what it has, and what a person can do.
     fn lacks(&self, what: &str, instance: &InstanceConfiguration) -> OutsideError {
-        let left = tally(self.unused(instance).map(|(run, _)| run.fraction));
+        let left = tally(self.unused(instance).iter().map(|(run, _)| run.fraction));
         let help = if !left.is_empty() {
             let runs = left.into_iter().map(|(fraction, count)| match count {
                 1 => format!("1 run with {}", share(fraction)),
@@ -317,8 +316,7 @@ impl Ready for ReplayJob<'_> {
         fraction: Fraction,
         work: Option<f64>,
     ) -> Option<u32> {
-        let left = self.left(instance, fraction, work);
-        u32::try_from(left.count()).ok()
+        u32::try_from(self.left(instance, (fraction, work)).len()).ok()
     }
 
     fn room(&self, _: &InstanceConfiguration) -> Room {

@@ -67,8 +67,8 @@ fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     let (spec, backend) = (spec("{train: {uri: data}}"), backend());
     let job = &spec.jobs[0];
     let supply = || {
-        let left = opened(&backend, job).left(&job.instance, Fraction(0.01), None);
-        left.count()
+        let left = opened(&backend, job).left(&job.instance, (Fraction(0.01), None));
+        left.len()
     };
     assert_eq!(supply(), 2);
     let bytes: Vec<_> = (0..2)
