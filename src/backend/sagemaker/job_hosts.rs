@@ -22,7 +22,22 @@ pub(super) fn place(
     said: &[Option<&str>],
 ) -> (Vec<Host>, Option<String>) {
     let groups = run.instance.groups();
-    let placed = groups_of(groups, said);
+    let named = |name: &str| groups.iter().find(|group| group.name == name);
+    let named = Vec::from_iter(said.iter().map(|said| said.and_then(named)));
+    // A group that more hosts claim than it has is believed of none.
+    let is_true = |group: &&InstanceGroup| hosts_of(group, &named) <= group.count as usize;
+    let mut placed = Vec::from_iter(named.iter().map(|group| group.filter(is_true)));
+    // Where one group alone has hosts left, they are its own.
+    let left = left_over(groups, &placed);
+    let unknown = placed.iter().filter(|at| at.is_none()).count();
+    if left.len() == unknown
+        && let [first, others @ ..] = left.as_slice()
+        && others.iter().all(|group| group.name == first.name)
+    {
+        for at in &mut placed {
+            at.get_or_insert(*first);
+        }
+    }
     let kind = |group: Option<&'_ InstanceGroup>| match &run.instance {
         InstanceConfiguration::Homogeneous(instance_type, _) => tables::capacity(instance_type),
         InstanceConfiguration::Heterogeneous { .. } => tables::capacity(&group?.instance_type),
@@ -114,30 +129,6 @@ fn left_over<'a>(
 fn hosts_of(group: &InstanceGroup, placed: &[Option<&InstanceGroup>]) -> usize {
     let own = placed.iter().flatten().filter(|at| at.name == group.name);
     own.count()
-}
-
-/// The group of each host; `None` where it is not known, and where there are no groups.
-fn groups_of<'a>(
-    groups: &'a [InstanceGroup],
-    said: &[Option<&str>],
-) -> Vec<Option<&'a InstanceGroup>> {
-    let named = |name: &str| groups.iter().find(|group| group.name == name);
-    let named = Vec::from_iter(said.iter().map(|said| said.and_then(named)));
-    // A group that more hosts claim than it has is believed of none.
-    let is_true = |group: &&InstanceGroup| hosts_of(group, &named) <= group.count as usize;
-    let mut placed = Vec::from_iter(named.iter().map(|group| group.filter(is_true)));
-    // Where one group alone has hosts left, they are its own.
-    let left = left_over(groups, &placed);
-    let unknown = placed.iter().filter(|at| at.is_none()).count();
-    if left.len() == unknown
-        && let [first, others @ ..] = left.as_slice()
-        && others.iter().all(|group| group.name == first.name)
-    {
-        for at in &mut placed {
-            at.get_or_insert(*first);
-        }
-    }
-    placed
 }
 
 #[cfg(test)]
