@@ -85,7 +85,8 @@ async fn found(
     Ok((output, checked.await?))
 }
 
-/// The result of a run.
+/// The result of a run; by default of one that looked at no job.
+#[derive(Default)]
 pub(crate) struct Checked {
     pub(crate) report: Report,
     /// How many jobs were to be checked.

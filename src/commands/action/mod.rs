@@ -34,8 +34,7 @@ use crate::gate::{GateFailure, outcome};
 use crate::github::{Environment, Github};
 use crate::grammar::count;
 use crate::history::Command;
-use crate::report::{DOCUMENTS, Leftovers};
-use crate::units::Usd;
+use crate::report::DOCUMENTS;
 use crate::verdict::Verdict;
 use crate::workspace::environment::pace;
 use crate::workspace::{Checkout, Project, RunOrigin, base_policy, checkout, written_spec};
@@ -421,13 +420,7 @@ fn nothing_run(why: Vec<String>) -> Checked {
     let now = jiff::Timestamp::now();
     Checked {
         report: whole_report::report(Vec::new(), why, Strictness::default(), now),
-        affected: 0,
-        project: None,
-        error: None,
-        spent: None,
-        left: Leftovers::Nothing,
-        committed: Usd::default(),
-        is_pending: false,
+        ..Checked::default()
     }
 }
 
