@@ -12,8 +12,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::author::WritingApp;
 use super::commit::object_id;
-use super::identity::WritingApp;
 use super::line::cut;
 use super::marker::{CUT, LONGEST_TEXT, encoded};
 use super::{Annotation, ForgeError, ForgeErrorKind, Github};

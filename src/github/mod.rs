@@ -16,8 +16,7 @@ pub mod event;
 pub mod gitlab;
 pub mod head_check;
 pub mod id_token;
-pub mod identity;
-mod last_verdict;
+pub mod last_verdict;
 mod line;
 pub mod marker;
 #[expect(
