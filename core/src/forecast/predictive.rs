@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::units::count_as_float;
 pub(super) use mixture::{Component, merged, weighted_quantile};
-use mixture::{MOST_COMPONENTS, below_and_above, mixture_quantile};
+use mixture::{MOST_COMPONENTS, around, mixture_quantile};
 pub(super) use spread::Spread;
 
 /// The quantile of the standard normal that leaves 5 % above it: half of a central 90 % interval.
@@ -220,7 +220,7 @@ impl Predictive {
         let parts = probability_steps(PARTS_OF_A_TERM).map(|end| {
             let (p, last) = (f64::midpoint(before, end), middle);
             // About as far from the last as that is from the one before.
-            middle = mixture_quantile(&components, p, (last + step, step / 3.0), 1e-5);
+            middle = mixture_quantile(&components, p, (last + step, step), 1e-3);
             step = middle - last;
             let part = (bounded(median * middle.exp()), end - before);
             before = end;
@@ -255,7 +255,7 @@ impl Predictive {
     }
 
     fn below_and_above(&self, limit: f64) -> (f64, f64) {
-        let of_error = |error: f64| below_and_above(&self.components, error);
+        let of_error = |error: f64| around(&self.components, error).0;
         match self.errs {
             _ if limit < 0.0 => (0.0, 1.0),
             Errs::ByAFactor if limit == 0.0 => (0.0, 1.0),

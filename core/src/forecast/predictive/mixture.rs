@@ -81,16 +81,17 @@ pub(super) fn as_one(group: &[Component]) -> Component {
     }
 }
 
-/// P(ln y is below `point`) and P(it is above).
-pub(super) fn below_and_above(components: &[Component], point: f64) -> (f64, f64) {
-    let (below, above) = components.iter().fold((0.0, 0.0), |(below, above), one| {
-        let (less, more) = one.spread.below_and_above(point - one.center);
-        (below + one.weight * less, above + one.weight * more)
+/// P(ln y is below `point`) and P(it is above), and the density there.
+pub(super) fn around(components: &[Component], point: f64) -> ((f64, f64), f64) {
+    let [below, above, density] = components.iter().fold([0.0; 3], |sums, one| {
+        let of_one = one.spread.around(point - one.center);
+        [0, 1, 2].map(|at: usize| sums[at] + one.weight * of_one[at])
     });
-    (below.min(1.0), above.min(1.0))
+    ((below.min(1.0), above.min(1.0)), density)
 }
 
-/// The quantile of ln y, its chance exact to a part of `accuracy`; sooner found where it is about a `step` from `near`.
+/// The quantile of ln y, by Newton's method: the last step is taken where the chance is exact to a part of `accuracy`, and makes it
+/// that squared. Sooner found where it is about a `step` from `near`.
 pub(super) fn mixture_quantile(
     components: &[Component],
     p: f64,
@@ -100,63 +101,32 @@ pub(super) fn mixture_quantile(
     if let [one] = components {
         return one.center + one.spread.quantile(p);
     }
-    // By the smaller tail, which is more precise, and by its logarithm, which is more nearly a line.
-    let excess = |point: f64| {
-        let (below, above) = below_and_above(components, point);
-        let ln = |part: f64| part.max(1e-6).ln();
-        if p <= 0.5 {
-            ln(below / p)
-        } else {
-            -ln(above / (1.0 - p))
-        }
-    };
-    let mut step = step.max(QUANTILE_TOLERANCE);
-    let (mut low, mut at_low) = (near, excess(near));
-    let (mut high, mut at_high) = (low, at_low);
+    let (mut point, mut step) = (near, step.max(QUANTILE_TOLERANCE));
     // A float cannot hold e^5000.
-    while at_low > 0.0 && low > -5000.0 {
-        (high, at_high) = (low, at_low);
-        low -= step;
-        step *= 2.0;
-        at_low = excess(low);
-    }
-    while at_high < 0.0 && high < 5000.0 {
-        (low, at_low) = (high, at_high);
-        high += step;
-        step *= 2.0;
-        at_high = excess(high);
-    }
-    // The Illinois variant of false position (Dowell and Jarratt, BIT 11, 1971): never slower than halving by much, and it needs no
-    // density.
-    let mut last_side = 0;
+    let (mut low, mut high) = (-5000.0, 5000.0);
     for _ in 0..200 {
-        if high - low <= QUANTILE_TOLERANCE || at_high == at_low {
-            break;
-        }
-        let guess = (low * at_high - high * at_low) / (at_high - at_low);
-        let guess = match guess > low && guess < high {
-            true => guess,
-            false => f64::midpoint(low, high),
+        let ((below, above), density) = around(components, point);
+        // By the smaller tail, which is more precise, and by its logarithm, which is more nearly a line.
+        let (direction, tail, wanted) = match p <= 0.5 {
+            true => (1.0, below, p),
+            false => (-1.0, above, 1.0 - p),
         };
-        let at_guess = excess(guess);
-        if at_guess.abs() < accuracy {
-            return guess;
+        let tail = tail.max(f64::MIN_POSITIVE);
+        let excess = direction * (wanted / tail).ln();
+        // The tangent of a gap between two laws leads anywhere.
+        let newton = (excess * tail / density.max(f64::MIN_POSITIVE)).clamp(-step, step);
+        if excess.abs() <= accuracy || high - low <= QUANTILE_TOLERANCE {
+            return (point + newton).clamp(low, high);
         }
-        if at_guess < 0.0 {
-            (low, at_low) = (guess, at_guess);
-            if last_side == -1 {
-                at_high /= 2.0;
-            }
-            last_side = -1;
-        } else {
-            (high, at_high) = (guess, at_guess);
-            if last_side == 1 {
-                at_low /= 2.0;
-            }
-            last_side = 1;
+        let end = if excess > 0.0 { &mut low } else { &mut high };
+        *end = point;
+        point += newton;
+        step *= 2.0;
+        if point <= low || point >= high {
+            point = f64::midpoint(low, high);
         }
     }
-    f64::midpoint(low, high)
+    point
 }
 
 /// The least of some values that weigh `mass` together with all below it; sorts the values, of which there is at least one, each with its

@@ -1,11 +1,13 @@
 //! [`Spread`]: how far a new run may lie from the point.
 
+use std::f64::consts::FRAC_PI_2;
+
 use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 
 /// From here a Student-t is indistinguishable from a normal, and its quantile would lose digits.
 const NORMAL_FROM: f64 = 1e7;
 
-/// Up to so many whole degrees of freedom the distribution function is a short series.
+/// From 2 to so many whole degrees of freedom the distribution function is a short series.
 const SERIES_TO: f64 = 100.0;
 
 /// How far a new run may lie from the point: scale and degrees of freedom of a Student-t.
@@ -48,7 +50,7 @@ impl Spread {
     /// uncertainty is assumed to be known no better than the noise.
     pub(in crate::forecast) fn with_doubt(self, doubt: f64) -> Self {
         Self {
-            scale: self.scale.hypot(doubt),
+            scale: (self.scale * self.scale + doubt * doubt).sqrt(),
             ..self
         }
     }
@@ -69,27 +71,23 @@ impl Spread {
 
     /// P(the error is above `distance`).
     pub(in crate::forecast) fn chance_above(self, distance: f64) -> f64 {
-        self.below_and_above(distance).1
+        self.around(distance)[1]
     }
 
-    /// P(the error is below `distance`) and P(it is above); a spread of 0 is never beyond its own point.
-    pub(super) fn below_and_above(self, distance: f64) -> (f64, f64) {
+    /// P(the error is below `distance`), P(it is above), and the density there; a spread of 0 is never beyond its own point.
+    pub(super) fn around(self, distance: f64) -> [f64; 3] {
         if self.scale == 0.0 {
-            return (
-                if distance > 0.0 { 1.0 } else { 0.0 },
-                if distance < 0.0 { 1.0 } else { 0.0 },
-            );
+            return [distance > 0.0, distance < 0.0, false].map(f64::from);
         }
         let z = distance / self.scale;
-        let freedom = self.degrees_of_freedom;
-        let beyond = match freedom {
-            NORMAL_FROM.. => Normal::standard().sf(z.abs()),
-            ..=SERIES_TO if freedom.fract() == 0.0 => student_tail(z.abs(), freedom),
-            _ => self.student().sf(z.abs()),
+        let (beyond, density) = match self.degrees_of_freedom {
+            NORMAL_FROM.. => (Normal::standard().sf(z.abs()), Normal::standard().pdf(z)),
+            freedom @ 2.0..=SERIES_TO if freedom.fract() == 0.0 => student_tail(z.abs(), freedom),
+            _ => (self.student().sf(z.abs()), self.student().pdf(z)),
         };
         match z < 0.0 {
-            true => (beyond, 1.0 - beyond),
-            false => (1.0 - beyond, beyond),
+            true => [beyond, 1.0 - beyond, density / self.scale],
+            false => [1.0 - beyond, beyond, density / self.scale],
         }
     }
 
@@ -99,24 +97,33 @@ impl Spread {
     }
 }
 
-/// P(T > `t`) of a Student-t with whole degrees of freedom, `t` not negative: a finite series, and thirty times faster than
-/// the incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4).
-pub(super) fn student_tail(t: f64, degrees_of_freedom: f64) -> f64 {
+/// P(T > `t`) of a Student-t with 2 or more whole degrees of freedom, `t` not negative, and the density: a finite series, and thirty times
+/// faster than the incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4).
+fn student_tail(t: f64, degrees_of_freedom: f64) -> (f64, f64) {
     // Of the angle whose tangent is t over the root of the degrees of freedom; the square of a huge t is still a number.
     let t = t.min(1e100);
-    let hypotenuse = (t * t + degrees_of_freedom).sqrt();
-    let (sine, cosine) = (t / hypotenuse, degrees_of_freedom.sqrt() / hypotenuse);
-    let is_odd = (degrees_of_freedom / 2.0).fract() != 0.0;
-    // From the last term on, each 1 more than its part of the next.
-    let mut sum = if degrees_of_freedom == 1.0 { 0.0 } else { 1.0 };
+    let cosine_square = degrees_of_freedom / (t * t + degrees_of_freedom);
+    let (root, cosine) = (degrees_of_freedom.sqrt(), cosine_square.sqrt());
+    let sine = t / root * cosine;
+    // From the last term on, each 1 more than its part of the next; and the last term itself.
+    let (mut sum, mut last) = (1.0, 1.0);
     let mut index = degrees_of_freedom - 2.0;
     while index > 1.0 {
-        sum = 1.0 + sum * cosine * cosine * ((index - 1.0) / index);
+        let factor = cosine_square * ((index - 1.0) / index);
+        sum = 1.0 + sum * factor;
+        last *= factor;
         index -= 2.0;
     }
-    let central = match is_odd {
-        true => (sine.atan2(cosine) + sine * cosine * sum) / std::f64::consts::FRAC_PI_2,
-        false => sine * sum,
+    // The part in the middle, and its derivative by the angle.
+    let slope = (degrees_of_freedom - 1.0) * last * cosine;
+    let (central, slope) = match index == 0.0 {
+        // Of an even number.
+        true => (sine * sum, slope),
+        false => (
+            (sine.atan2(cosine) + sine * cosine * sum) / FRAC_PI_2,
+            slope * cosine / FRAC_PI_2,
+        ),
     };
-    ((1.0 - central) / 2.0).max(0.0)
+    let tail = ((1.0 - central) / 2.0).max(0.0);
+    (tail, slope * cosine_square / (2.0 * root))
 }
