@@ -139,22 +139,38 @@ pub(super) struct WeighedLaw<F = Shape> {
 impl WeighedLaw {
     /// Of a cold run: u + (1 - u) f(x) h(q), and the part of it that grows.
     pub(super) fn relative(&self, share: f64, work: f64) -> (f64, f64) {
-        let growing = (1.0 - self.fixed)
-            * self.shape.at(share)
-            * (1.0 - self.work_part + self.work_part * work);
+        self.relative_at(self.shape.at(share), work)
+    }
+
+    fn relative_at(&self, growth: f64, work: f64) -> (f64, f64) {
+        let growing = (1.0 - self.fixed) * growth * (1.0 - self.work_part + self.work_part * work);
         let total = (self.fixed + growing).max(f64::MIN_POSITIVE);
         (total, growing / total)
     }
 
     /// What this law gives a run relative to a cold full run, as a logarithm.
     pub(super) fn ln_relative_of(&self, run: &Observation) -> f64 {
-        let cold = self.relative(run.share, run.work).0;
+        self.ln_relative_at(self.shape.at(run.share), run)
+    }
+
+    /// The same where f of the run's share is known.
+    fn ln_relative_at(&self, growth: f64, run: &Observation) -> f64 {
+        let cold = self.relative_at(growth, run.work).0;
         let offset = match run.is_warm {
             true => self.fixed * self.cold_part,
             false => 0.0,
         };
         (cold - offset).max(f64::MIN_POSITIVE).ln()
     }
+}
+
+/// The laws of the family with their probabilities, and ln of the evidence of all.
+fn family(observations: &[Observation], prior: &Prior) -> (Vec<WeighedLaw>, f64) {
+    let runs = Evidence::new(&[observations], prior);
+    let parts = runs.work_parts();
+    let family = prior.laws.laws().into_iter();
+    let laws = family.map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()));
+    probable(laws.collect::<Vec<_>>().concat())
 }
 
 /// The posterior of a quantity's growth, given the runs.
@@ -188,13 +204,18 @@ impl Posterior {
         if ordered.len() < ROBUST_FROM {
             return (Self::fit_once(&ordered, prior), ordered);
         }
-        let fit = |runs: &[Vec<Observation>]| Self::fit_once(&runs[0], prior);
-        let (posterior, runs) = robust(&[&ordered], prior.noise, fit, |fit, _, run| {
-            let candidates = fit.candidates.iter();
-            let fitted = candidates.map(|one| one.weight * (one.center + one.ln_relative_of(run)));
+        let fit = |runs: &[Vec<Observation>]| family(&runs[0], prior);
+        let (laws, runs) = robust(&[&ordered], prior.noise, fit, |laws, _, run| {
+            let forms = laws.0.chunk_by(|a, b| a.shape == b.shape);
+            let fitted = forms.flat_map(|laws| {
+                let growth = laws[0].shape.at(run.share);
+                let fitted = move |one: &WeighedLaw| one.center + one.ln_relative_at(growth, run);
+                laws.iter().map(move |one| one.weight * fitted(one))
+            });
             fitted.sum()
         });
-        (posterior, runs.concat())
+        let runs = runs.concat();
+        (Self::of_laws(&runs, prior, laws), runs)
     }
 
     /// The squares of the residuals from the law that comes closest to the runs.
@@ -204,12 +225,18 @@ impl Posterior {
     }
 
     fn fit_once(observations: &[Observation], prior: &Prior) -> Self {
+        Self::of_laws(observations, prior, family(observations, prior))
+    }
+
+    /// With the laws of the family, and ln of the evidence of all.
+    fn of_laws(
+        observations: &[Observation],
+        prior: &Prior,
+        (candidates, all): (Vec<WeighedLaw>, f64),
+    ) -> Self {
         let runs = Evidence::new(&[observations], prior);
         let parts = runs.work_parts();
         let largest_share = observations.iter().map(|run| run.share).fold(0.0, f64::max);
-        let family = prior.laws.laws().into_iter();
-        let candidates =
-            family.flat_map(|(shape, weight)| runs.candidates(shape, &parts, weight.ln()));
         let odds = match shows_a_curve(observations) {
             true => prior.steeper_odds,
             false => prior.steeper_odds * WITHOUT_A_CURVE,
@@ -221,11 +248,17 @@ impl Posterior {
             let of_full_run = runs.candidates(shape, &parts, log_prior);
             [of_full_run, of_canary.candidates(shape, &parts, log_prior)].concat()
         });
-        let [candidates, steeper] = probable(candidates.collect(), steeper.collect());
+        let least = all + (NEGLIGIBLE * highest_weight(&candidates)).ln();
+        let steeper = steeper.filter(|law| law.weight > least);
+        let odds = |law: WeighedLaw| (law.weight - all).min(MOST_LOG_ODDS).exp();
+        let steeper = steeper.map(|law| WeighedLaw {
+            weight: odds(law),
+            ..law
+        });
         Self {
             prior: *prior,
             candidates,
-            steeper,
+            steeper: steeper.collect(),
             noise: runs.noise,
             weight_total: runs.weight_totals().iter().sum(),
             largest_share,

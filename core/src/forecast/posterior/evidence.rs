@@ -4,13 +4,19 @@ use std::ops::Range;
 
 use super::super::law::Shape;
 use super::super::predictive::Spread;
-use super::{MOST_LOG_ODDS, NEGLIGIBLE, Observation, Prior, WeighedLaw};
+use super::{NEGLIGIBLE, Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
 
 /// The grid over logit u: wide enough for a fixed part of a millionth, and for a growing part of a millionth.
 const LOGIT_BOUND: i32 = 14;
+/// The first steps of that grid; halved twice they are of 1.
+const LOGIT_STEP: usize = 4;
 /// Each pass over logit u halves this many steps on either side of the highest point so far.
 const ZOOM_REACH: usize = 2;
+/// All steps of a first grid are halved so often, but for those between places that are lower than its highest by more than this, in
+/// the logarithm: they are negligible, and there are as many of them as others.
+const HALVINGS: usize = 2;
+const NO_PART_OF_IT: f64 = 15.0;
 /// The finest step is 2^-25, which resolves the noise of any float.
 const MOST_ZOOM_PASSES: usize = 25;
 /// The grid is fine enough if the neighbours of its highest point are lower by less than this, in the logarithm: steps of about a
@@ -18,8 +24,6 @@ const MOST_ZOOM_PASSES: usize = 25;
 const FINE_ENOUGH: f64 = 0.5;
 /// Values of k, the part of the growth that goes with the work: so many steps in ln(1 - k + k q) of the least work q.
 const WORK_STEPS: u32 = 24;
-/// The first grid over c, the part of what is fixed that only cold runs have.
-const COLD_STEPS: u32 = 4;
 
 /// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
 #[derive(Clone)]
@@ -187,7 +191,7 @@ impl<'a> Evidence<'a> {
     ) -> Vec<WeighedLaw> {
         let of_part =
             |(part, weight): &(f64, f64)| self.with_work_part(shape, *part, log_prior + weight);
-        parts.iter().flat_map(of_part).collect()
+        parts.iter().map(of_part).collect::<Vec<_>>().concat()
     }
 
     /// The grid over u for one law and one part that goes with the work.
@@ -229,7 +233,9 @@ impl<'a> Evidence<'a> {
             |logit: f64| -0.5 * ((logit - self.prior.fixed_logit_mean) / deviation).powi(2);
         let log_scale = -(deviation * std::f64::consts::TAU.sqrt()).ln();
         integrated(
-            (-LOGIT_BOUND..=LOGIT_BOUND).map(f64::from),
+            (-LOGIT_BOUND..=LOGIT_BOUND)
+                .step_by(LOGIT_STEP)
+                .map(f64::from),
             ZOOM_REACH,
             |logit, to| self.add_over_cold_part(self.at_fixed_part(law, logit), growth, to),
             density,
@@ -248,10 +254,9 @@ impl<'a> Evidence<'a> {
         if !self.is_mixed {
             return to.push(self.weigh(law, growth));
         }
-        let steps = f64::from(COLD_STEPS);
         let none = self.prior.no_cold_weight;
         to.extend(integrated(
-            (0..=COLD_STEPS).map(|step| f64::from(step) / steps),
+            [0.0, 1.0].into_iter(),
             1,
             |cold_part, to| to.push(self.weigh(WeighedLaw { cold_part, ..law }, growth)),
             |_| 0.0,
@@ -304,8 +309,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The laws of a grid over one variable by the trapezoidal rule, the grid made finer and finer about its highest point: each pass
-/// halves `reach` steps on either side of it. `at` adds the laws of a place to a list, `density` gives the logarithm of its
+/// The laws of a grid over one variable by the trapezoidal rule, the grid made finer where it is not negligible, and then finer and
+/// finer about its highest point: each pass halves `reach` steps on either side of it. `at` adds the laws of a place to a list, `density` gives the logarithm of its
 /// prior density, and `weight` what the evidence of a law becomes at a place that stands for so much.
 fn integrated<F: Copy>(
     places: impl Iterator<Item = f64>,
@@ -314,7 +319,7 @@ fn integrated<F: Copy>(
     density: impl Fn(f64) -> f64,
     weight: impl Fn(f64, f64, f64) -> f64,
 ) -> Vec<WeighedLaw<F>> {
-    let mut laws = Vec::new();
+    let mut laws = Vec::with_capacity(64);
     let mut point = |place: f64| {
         let start = laws.len();
         at(place, &mut laws);
@@ -322,23 +327,28 @@ fn integrated<F: Copy>(
         (place, height, start..laws.len())
     };
     let mut grid: Vec<_> = places.map(&mut point).collect();
-    for _ in 0..MOST_ZOOM_PASSES {
+    for pass in 0..HALVINGS + MOST_ZOOM_PASSES {
         let last = grid.len() - 1;
         let height = |index: usize| grid[index].1;
         let highest = (0..=last)
             .max_by(|a, b| height(*a).total_cmp(&height(*b)))
             .expect("the grid is not empty");
         let lower = height(highest.saturating_sub(1)).min(height((highest + 1).min(last)));
-        if height(highest) - lower < FINE_ENOUGH {
+        if pass >= HALVINGS && height(highest) - lower < FINE_ENOUGH {
             break;
         }
-        let zoomed = highest.saturating_sub(reach)..(highest + reach).min(last);
-        let finer = zoomed.clone().flat_map(|index| {
-            let (start, end) = (grid[index].0, grid[index + 1].0);
-            [grid[index].clone(), point(f64::midpoint(start, end))]
-        });
-        let finer: Vec<_> = finer.collect();
-        grid.splice(zoomed, finer);
+        let is_halved = |index: usize| match pass < HALVINGS {
+            true => height(index).max(height(index + 1)) > height(highest) - NO_PART_OF_IT,
+            false => index < highest + reach && index + reach >= highest,
+        };
+        let mut finer = Vec::with_capacity(2 * grid.len());
+        for index in 0..=last {
+            finer.push(grid[index].clone());
+            if index < last && is_halved(index) {
+                finer.push(point(f64::midpoint(grid[index].0, grid[index + 1].0)));
+            }
+        }
+        grid = finer;
     }
     let places: Vec<f64> = grid.iter().map(|(place, ..)| *place).collect();
     for (index, (place, _, at)) in grid.into_iter().enumerate() {
@@ -364,25 +374,16 @@ pub(in crate::forecast) fn highest_weight<'a, F: 'a>(
     weights.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The laws that are not negligible beside the best, each with its probability in the place of its evidence; and laws `beside` them, each
-/// with its odds against all of those.
-pub(in crate::forecast) fn probable<F>(
-    laws: Vec<WeighedLaw<F>>,
-    beside: Vec<WeighedLaw<F>>,
-) -> [Vec<WeighedLaw<F>>; 2] {
+/// The laws that are not negligible beside the best, each with its probability in the place of its evidence; and the logarithm of the
+/// evidence of all.
+pub(in crate::forecast) fn probable<F>(mut laws: Vec<WeighedLaw<F>>) -> (Vec<WeighedLaw<F>>, f64) {
     let best = highest_weight(&laws);
-    let mut lists = [laws, beside];
-    for list in &mut lists {
-        list.retain(|law| law.weight - best > NEGLIGIBLE.ln());
-        for law in list {
-            law.weight = (law.weight - best).min(MOST_LOG_ODDS).exp();
-        }
+    laws.retain(|law| law.weight - best > NEGLIGIBLE.ln());
+    let all = ln_sum(&laws);
+    for law in &mut laws {
+        law.weight = (law.weight - all).exp();
     }
-    let total: f64 = lists[0].iter().map(|law| law.weight).sum();
-    for law in lists.iter_mut().flatten() {
-        law.weight /= total;
-    }
-    lists
+    (laws, all)
 }
 
 /// A law of which nothing is fixed, before the runs are asked.

@@ -69,7 +69,7 @@ impl SharedLaws {
         let laws = prior.laws.laws().into_iter().flat_map(|(shape, weight)| {
             without_cold_parts(&evidence.candidates(shape, &parts, weight.ln()))
         });
-        let [laws, _] = probable(laws.collect(), Vec::new());
+        let (laws, _) = probable(laws.collect());
         Self {
             laws: (laws.into_iter())
                 .map(|one| (one, evidence.centers(&one)))

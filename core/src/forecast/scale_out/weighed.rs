@@ -122,7 +122,7 @@ impl ScaleOutLaws {
         let points = one_for_each_load(&runs, unit);
         let laws = (bases(&counts).into_iter())
             .flat_map(|(base, weight)| weighed_from(base, weight, &points, prior));
-        let [laws, _] = probable(laws.collect(), Vec::new());
+        let (laws, _) = probable(laws.collect());
         Ok(Self {
             laws,
             unit,
