@@ -216,8 +216,7 @@ impl Measurement {
         }
     }
 
-    /// How it ended, in words: `timed out`. How far a full run came that was begun it does not know: of a bar that begins again with
-    /// each pass it saw the first.
+    /// How it ended, in words: `timed out`. Not how far: of a bar that begins again with each pass it saw the first.
     pub fn how_it_ended(&self) -> String {
         match self.ended_early {
             false => self.outcome.to_string(),

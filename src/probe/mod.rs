@@ -129,7 +129,7 @@ pub enum UsageScope {
 pub struct ProbeReport {
     pub schema_version: u32,
     pub ending: Ending,
-    /// From the start of the command to the end of its main process; of what the probe ended, to that of its last process.
+    /// From the start of the command to the end of its main process; where the probe ended it or memory ran out, to the end of its last process.
     pub wall_seconds: Seconds,
     /// User and system time of the whole tree.
     pub cpu_seconds: Seconds,

@@ -74,8 +74,9 @@ const ROUGH_IF_FIXED: f64 = 0.2;
 const MOSTLY_FIXED: f64 = 0.5;
 /// So much as without data the largest canary may take and count as one that does not grow.
 const FLAT: f64 = 1.1;
-/// The probability of the upper end that steeper laws are asked about, and how many times as far theirs lies if they matter.
+/// The probability of the upper end of a distribution.
 const UPPER: f64 = 0.95;
+/// Where steeper laws matter theirs lies so many times as far.
 const FAR_BEYOND: f64 = 2.0;
 
 /// What a forecast is made from.
@@ -367,7 +368,8 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         )),
         (time, _) => time,
     };
-    let full = by_progress.as_ref().map(|progress| progress.run);
+    let of_progress = by_progress.as_ref().filter(|_| time.is_ok());
+    let full = of_progress.map(|progress| progress.run);
     let [memory, gpu_memory] =
         MemoryOf::ALL.map(|of| memory::forecast(runs, full, basis.offer, of));
     let step_time = runs
@@ -414,7 +416,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             upload,
         },
         warnings: notes::warnings(runs, &law),
-        notes: (by_progress.iter().map(|progress| progress.note(&by_laws)))
+        notes: (of_progress.iter().map(|progress| progress.note(&by_laws)))
             .chain(notes::write(runs, &followed, doubts))
             .chain(runs.left_out(full))
             .collect(),

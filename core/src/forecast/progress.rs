@@ -88,9 +88,14 @@ impl<'a> ByProgress<'a> {
     /// On where the time comes from; beside it the time by the laws, where that is another.
     pub(super) fn note(&self, laws: &Option<Predictive>) -> String {
         let laws = laws.as_ref().filter(|laws| are_apart([&self.time, laws]));
-        let other = laws.map(|laws| format!(", which lead to {}", Seconds(laws.median())));
+        let other = laws.map(|laws| {
+            format!(
+                ", by which the full run would take {}",
+                Seconds(laws.median())
+            )
+        });
         format!(
-            "time is forecast from the progress of the {} canary, which had done {} of its steps when it was ended at its limit; it is no point of the laws{}",
+            "time is forecast from the progress of the {} canary, which had done {} of its steps when it was ended at its limit; that canary does not enter the laws of growth{}",
             self.run.fraction,
             self.reached(),
             other.unwrap_or_default(),
@@ -143,9 +148,10 @@ impl Forecast {
             return Some(Doubt::NotConfirmed);
         }
         let (laws, time) = (self.by_laws.as_ref()?, self[Metric::Time].as_ref().ok()?);
-        let limit = limit * time.median() / quantity.median();
-        let may_pass = laws.quantile(UPPER) > limit && are_apart([time, laws]);
-        (laws.median() > limit || may_pass).then_some(Doubt::ApartFromProgress)
+        // What is beside time in the quantity, such as the doubt in a price, widens the upper end.
+        let passes = |p| laws.quantile(p) > limit * time.quantile(p) / quantity.quantile(p);
+        let may_pass = passes(0.5) || passes(UPPER) && are_apart([time, laws]);
+        may_pass.then_some(Doubt::ApartFromProgress)
     }
 }
 

@@ -116,6 +116,7 @@ pub fn choose_memory_source(
         let mut candidates = candidates(measurements, of);
         // The first of equals is that of the latest run.
         candidates.reverse();
+        // Where a source has enough runs there is nothing, which sorts first; else the one with the most runs does.
         let rank = |candidate: &&SeenSource| {
             let runs = std::cmp::Reverse(candidate.runs);
             let too_few = (candidate.runs < enough).then_some(runs);

@@ -112,12 +112,11 @@ pub(super) fn progress(jobs: &[&JobReport]) -> Option<Block> {
     let [job] = jobs else { return None };
     let runs = job.measurements.iter().rev();
     let mut printed = runs.filter_map(|run| run.progress.as_ref());
-    let progress = printed.next()?;
+    let (progress, mut earlier) = (printed.next()?, printed);
     let format = &progress.format;
-    // One that was ended in its first pass takes that for all.
-    let total = progress
-        .total
-        .filter(|_| printed.all(|one| one.total.is_some()));
+    // A run that was ended in its first pass takes that for all; the earlier ones saw more.
+    let is_of_all = earlier.all(|one| one.total.is_some());
+    let total = progress.total.filter(|_| is_of_all);
     let said = match (progress.spoilt(), total) {
         (Some(why), _) => format!("The job's progress ({format}) is of no use: {why}"),
         (None, Some(total)) => format!("The job prints its progress ({format}, {total} in all)"),

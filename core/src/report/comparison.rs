@@ -14,7 +14,7 @@ use crate::verdict::{LineVerdict, Verdict};
 
 pub(super) use column::{Column, unshown_figures};
 
-/// Percent of the time. GPUs that are busy for less wait for something.
+/// Percent of the time. GPUs that are busy for less may wait for the processors.
 pub const BUSY_GPU: f64 = 60.0;
 
 /// One instance configuration of one job.
@@ -68,7 +68,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// For a comment, which is narrow: the columns of lines that a judged configuration is over stand beside its name, since others
-    /// are cut off, and CPU is left out unless a line is about it or GPUs wait.
+    /// are cut off, and CPU is left out unless a line is about it or GPUs may wait.
     #[must_use]
     pub(super) fn narrow(mut self) -> Self {
         let cpu = Column::Metric(Metric::CpuUtilization);

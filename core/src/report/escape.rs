@@ -10,10 +10,10 @@ use crate::secret::unseen::{is_invisible, skip_control_sequence, skip_escape_seq
 /// As long as a name of a job or an instance may be shown.
 pub const NAME_LIMIT: usize = 120;
 
-/// As long as a sentence, or the last line of a failed canary, may be shown.
+/// As long as the last line of a failed canary may be shown.
 pub const LINE_LIMIT: usize = 300;
 
-/// As long as an explanation may be that names an instance here and there.
+/// As long as a sentence of this program may be.
 pub const PARAGRAPH_LIMIT: usize = 1000;
 
 /// A longer name would leave a chart.

@@ -322,7 +322,7 @@ impl Reader<'_> {
         let is_begun = policy.progress.0.is_some() && self.is_written(&at.key("progress"));
         rules! { self, at;
             refuse "progress" if is_begun && policy.design.replicates.is_some() =>
-                "the fixed design runs its fractions alone, and never begins the full run",
+                "the fixed design runs only its fractions, and never begins the full run",
                 "remove `progress`, or write `design: adaptive` without `replicates`";
             warn "spend_limit" if is_here && !self.may_have_local_price() && self.is_written(&spend_limit) =>
                 "has no effect without `prices.local`; `canary.max_runtime` limits local canaries";

@@ -161,12 +161,12 @@ impl Reader<'_> {
     fn check_job_name(&mut self, at: &At, name: &str) {
         // An underscore is as good as a letter in a recording, and else no character of a name.
         let is_recorded = self.is_on(RunPlace::Recorded);
-        let underscore = if is_recorded { "a" } else { "_" };
         let expected = match is_recorded {
             true => "1 to 63 letters, digits, underscores and inner hyphens",
             false => "1 to 63 letters, digits and inner hyphens, as SageMaker wants them",
         };
-        if !limits::is_job_name(&name.replace('_', underscore)) {
+        let letters = name.replace('_', "a");
+        if !limits::is_job_name(if is_recorded { &letters } else { name }) {
             let message = format!("{} cannot be a job's name", quoted(name));
             self.refuse(&at.own_name(), message, expected);
         }

@@ -169,7 +169,8 @@ pub struct OrganizationPolicy {
 
 forms! {
     /// The address of a policy.
-    Extends: |text| (!limits::is_policy_address(text)).then_some((
+    // Git reads `any-g1a2b3c4` as that commit, of whomever it is.
+    Extends: |text| (!limits::is_policy_address(text) || limits::is_described_commit(text)).then_some((
         "is no file of a repository at a branch, a tag or a commit",
         "write owner, repository, path and that, such as `my-org/policies/canary-gate.yml@v1`"
     ));

@@ -287,8 +287,13 @@ impl<'a> WatchedRun<'a> {
             shutdown = Some(Shutdown::begin(&mut self.tree, GRACE_FOR_LEFTOVERS));
         }
         let stuck = shutdown.map_or(0, |shutdown| self.finish(shutdown));
-        // What ignores SIGTERM holds the machine longer than a shell before it that did not.
-        let wall = ending.map_or(wall, |_| self.started.elapsed());
+        // The main process may be a shell that ends at SIGTERM, while its children ignore it and hold the machine.
+        let is_ended = ending.is_some() || self.oom_kills.have_risen();
+        let wall = if is_ended {
+            self.started.elapsed()
+        } else {
+            wall
+        };
         let ending = ending.unwrap_or_else(|| self.own_ending(status));
         // Also where it failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
         let is_well = ending == Ending::Exited { code: 0 };
