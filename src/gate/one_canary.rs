@@ -1,6 +1,8 @@
-//! One canary of one job, the smallest: whether the training code runs at all. Nothing of it is kept, and nothing is left running.
+//! One canary of one job, the smallest: whether the training code runs at all. Where that alone may be too small, the next is tried
+//! once. Nothing of them is kept, and nothing is left running.
 
 use std::collections::BTreeSet;
+use std::slice::from_ref;
 
 use crate::backend::{Reuse, RunPart};
 use crate::console::signals::{self, unless_cancelled};
@@ -11,6 +13,9 @@ use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, PlannedRuns};
 use crate::spec::Job;
 use crate::units::Usd;
 use crate::workspace::Project;
+
+/// What became of the last canary, and of the smallest where that is another.
+type Tried = (Measurement, Option<Measurement>);
 
 /// Runs it within the job's `canary.spend_limit` and `max_spend`; says before what it can cost.
 ///
@@ -23,7 +28,7 @@ pub(crate) async fn run(
     pass_env: &[String],
     max_spend: Option<Usd>,
     loudness: Loudness,
-) -> AppResult<Measurement> {
+) -> AppResult<Tried> {
     let interruption = signals::watch()?;
     let cancellation = interruption.cancellation.clone();
     let whole = (RunPart::Whole, Reuse::Never);
@@ -49,7 +54,7 @@ pub(crate) async fn run(
     interruption.unless_impatient(work, &runner.progress).await
 }
 
-async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppResult<Measurement> {
+async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppResult<Tried> {
     let project = runner.project;
     let backend = &*runner.backend;
     let look = async {
@@ -63,50 +68,54 @@ async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppR
     let mut plan = plan::plan(job, &listed.dataset, &offer_of, alone, known)?;
     // No machine is kept for a next one.
     plan.pools = None;
-    let run = match plan.runs() {
-        PlannedRuns::Fixed(runs) => runs[0].clone(),
+    // The first canary that a run of the gate would start, and the next where it would go on without that.
+    let runs = match plan.runs() {
+        PlannedRuns::Fixed(runs) => runs[..1].to_vec(),
         PlannedRuns::Ladder(sizes) => {
             let (base, limit) = (&plan.own().base, job.canary.max_runtime);
-            plan::canary(job, &listed.dataset, base, &sizes[0], &[], limit)
+            let canary = |size| plan::canary(job, &listed.dataset, base, size, &[], limit);
+            sizes.iter().take(2).map(canary).collect()
         }
     };
     let preparing = backend::prepare(session, project, job, &listed.dataset, &mut plan);
     let ready = unless_cancelled(preparing, &runner.cancellation).await??;
-    let offer = runner.offer(job, &run.instance);
-    let worst = plan::worst_case(std::slice::from_ref(&run), &offer);
-    let limit = run.max_runtime.unwrap_or(job.canary.max_runtime);
-    let price = worst.map_or_else(String::new, |worst| {
-        let takes = match offer.counts_time() {
-            true => "takes",
-            false => "costs",
-        };
-        format!(" and {takes} at most {}", offer.counted(worst))
-    });
-    runner.progress.say(&format!(
-        "one canary of {}: {} ({}) on {}; it is stopped after {limit}{price}",
-        printable(&job.name),
-        printable(&run.label()),
-        run.bytes,
-        run.instance,
-    ));
+    let offer = runner.offer(job, &job.instance);
     let run_account = Account::new(max_spend, Limit::Run);
-    let spend_limit = Some(job.canary.spend_limit);
-    let account = Account::below(Some(&run_account), spend_limit, Limit::Job);
-    let ran = batch::run_one(runner, (job, &*ready), run, &account).await;
-    if let Some(measurement) = ran.measurements.into_iter().next() {
-        return Ok(measurement);
+    let account = Account::below(Some(&run_account), Some(job.canary.spend_limit), Limit::Job);
+    let counts_time = offer.counts_time();
+    let takes = if counts_time { "takes" } else { "costs" };
+    let help = match counts_time {
+        true => "raise `canary.max_seconds`, or lower `canary.max_runtime`",
+        false => "raise `canary.spend_limit` or `--max-spend`, or lower `canary.max_runtime`",
+    };
+    let mut smaller = None;
+    for run in runs {
+        let worst = plan::worst_case(from_ref(&run), &offer).map(|worst| offer.counted(worst));
+        let limit = run.max_runtime.unwrap_or(job.canary.max_runtime);
+        let price = (worst.as_ref()).map(|most| format!(" and {takes} at most {most}"));
+        runner.progress.say(&format!(
+            "one canary of {}: {} ({}) on {}; it is stopped after {limit}{}",
+            printable(&job.name),
+            printable(&run.label()),
+            run.bytes,
+            run.instance,
+            price.unwrap_or_default(),
+        ));
+        let ran = batch::run_one(runner, (job, &*ready), run, &account).await;
+        match (ran.measurements.into_iter().next(), ran.failure) {
+            (Some(small), _) if plan.own().passes_over(from_ref(&small)) => smaller = Some(small),
+            (Some(measurement), _) => return Ok((measurement, smaller)),
+            (None, Some(error)) => return Err(error.during("running the canary")),
+            (None, None) if smaller.is_none() && ran.too_expensive > 0 => {
+                let (name, most) = (&job.name, worst.as_deref().unwrap_or("more"));
+                let what = format!(
+                    "the smallest canary of job `{name}` may take {most}, which is above its limit"
+                );
+                return Err(AppError::failed(what).help(help));
+            }
+            (None, None) => break,
+        }
     }
-    match ran.failure {
-        Some(error) => Err(error.during("running the canary")),
-        None if ran.too_expensive > 0 => Err(AppError::failed(format!(
-            "the smallest canary of job `{}` may take {}, which is above its limit",
-            job.name,
-            worst.map_or_else(|| "more".to_owned(), |worst| offer.counted(worst)),
-        ))
-        .help(match offer.counts_time() {
-            true => "raise `canary.max_seconds`, or lower `canary.max_runtime`",
-            false => "raise `canary.spend_limit` or `--max-spend`, or lower `canary.max_runtime`",
-        })),
-        None => Err(AppError::failed("no canary was started")),
-    }
+    let only = smaller.map(|smallest| (smallest, None));
+    only.ok_or_else(|| AppError::failed("no canary was started"))
 }

@@ -41,6 +41,9 @@ use crate::spec::{Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
 use crate::verdict::Reason;
 
+/// What to do where canaries fail on samples that are small, a sentence.
+pub const TOO_SMALL: &str = "If a sample may be too small, as for a rare class or a window, let canaries begin larger: `canary: {fractions: [10%, 20%, 30%, 50%]}`.";
+
 /// The canary runs of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {

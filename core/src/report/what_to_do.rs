@@ -7,11 +7,16 @@ use super::text::{Prose, Verbatim};
 use super::words::distinct;
 use super::{JobReport, Report, help};
 use crate::exit;
+use crate::measurement::Measurement;
+use crate::plan;
 use crate::spec::{BudgetLine, LineKind};
 use crate::verdict::{BudgetRow, Verdict};
 
 /// For how long lines to paste agree to an overrun.
 const DAYS: i64 = 30;
+
+/// The least share of the data that the sizes which [`plan::TOO_SMALL`] names begin with.
+const SMALL: f64 = 0.1;
 
 /// A reason of more characters than this, such as one with AWS's own words, stands in a fold as a whole.
 const LONGEST_REASON: usize = 120;
@@ -84,13 +89,18 @@ fn exceeded(job: &JobReport) -> Prose {
 }
 
 fn failed(job: &JobReport) -> Prose {
-    let run = job.measurements.iter().find(|run| run.has_failed());
-    match run.and_then(|run| run.training_job.as_deref()) {
+    let failed = || job.measurements.iter().filter(|run| run.has_failed());
+    let is_small = |run: &&Measurement| run.way_out.is_none() && run.data_share() < SMALL;
+    let correct = match failed().next().and_then(|run| run.training_job.as_deref()) {
         Some(name) => Prose::fill(
             "Correct the training code; the whole log is that of the training job {} in CloudWatch.",
             [Prose::name(name)],
         ),
         None => Prose::own("Correct the training code; it fails already on a sample of the data."),
+    };
+    match failed().filter(is_small).count() {
+        0 | 1 => correct,
+        _ => Prose::fill("{} {}", [correct, Prose::sentence(plan::TOO_SMALL)]),
     }
 }
 

@@ -1,10 +1,12 @@
-//! `check --try`: one canary of one job, the smallest, to see whether the training code runs at all.
+//! `check --try`: one canary of one job, the smallest, to see whether the training code runs at all; and the next where that may be too
+//! small.
 
 use crate::cli::CheckArguments;
 use crate::console::{AppResult, Loudness, print_prose, printable, say};
 use crate::exit;
 use crate::gate::one_canary;
 use crate::measurement::Outcome;
+use crate::plan::TOO_SMALL;
 use crate::report::words;
 use crate::spec::{Job, yaml_text};
 use crate::units::{Seconds, Usd};
@@ -21,11 +23,13 @@ pub(super) async fn try_one(
     let run = async |job: &Job, max_spend| {
         one_canary::run(project, job, pass_env, max_spend, loudness).await
     };
-    let measurement = run(job, max_spend).await?;
+    let (measurement, smaller) = run(job, max_spend).await?;
+    let size = (smaller.as_ref()).map_or("smallest", |_| "second smallest");
     let name = printable(&job.name);
     let time = (measurement.time()).map_or_else(String::new, |time| format!(" in {time}"));
     let paid = (measurement.cost).map_or_else(String::new, |cost| format!(", {cost}"));
-    let (code, ended) = match &measurement.outcome {
+    let failed = format!(": {}{paid}", measurement.outcome.words());
+    let (code, ended) = match measurement.outcome {
         Outcome::Completed if measurement.is_unread() => {
             let unread = format!(" completed{time}{paid}, and opened no file of its sample");
             (exit::FAILED, unread)
@@ -34,13 +38,11 @@ pub(super) async fn try_one(
             let next = format!(" completed{time}{paid}; next: `canary-gate plan --all`");
             (0, next)
         }
-        outcome @ (Outcome::Failed { .. } | Outcome::OutOfMemory { .. }) => {
-            (exit::FAILED, format!(": {}{paid}", outcome.words()))
-        }
-        outcome => (exit::UNKNOWN, format!(": {}{paid}", outcome.words())),
+        _ if measurement.has_crashed() => (exit::FAILED, failed),
+        _ => (exit::UNKNOWN, failed),
     };
     let sign = if code == 0 { "✓" } else { "✗" };
-    let mut text = format!("\n{sign} the smallest canary of {name}{ended}\n");
+    let mut text = format!("\n{sign} the {size} canary of {name}{ended}\n");
     if let Some(line) = measurement.outcome.last_line() {
         text.push_str(&format!("    its last line: {}\n", printable(line)));
     }
@@ -49,8 +51,17 @@ pub(super) async fn try_one(
     } else if measurement.outcome == Outcome::TimedOut {
         text.push_str("    it ran until `canary.max_runtime`: raise that, or let canaries do less by `fractions` or `work`\n");
     }
+    if let Some(smaller) = &smaller {
+        let share = words::share(smaller.data_share());
+        let line = printable(smaller.outcome.last_line().unwrap_or("it printed nothing"));
+        text.push_str(&match code {
+            0 => format!("    the smallest, with {share} of the data, failed, and `run` passes over it: {line}\n"),
+            _ => format!("    the smallest, with {share} of the data, failed too: {line}\n    {TOO_SMALL}\n"),
+        });
+    }
     // A second canary is free of charge on this machine, and within the limits of the first all the same.
-    if let Some(command) = (measurement.cure.as_ref()).filter(|_| project.traits().runs_here) {
+    let cure = (measurement.cure.as_ref()).filter(|_| project.traits().runs_here);
+    if let Some(command) = cure.filter(|_| smaller.is_none()) {
         say("trying another command, which may mend that");
         let left = |limit: Usd| limit - measurement.cost.unwrap_or_default();
         let mut cured = job.clone();
@@ -62,10 +73,10 @@ pub(super) async fn try_one(
             *most = (*most - taken.0 * machines).max(0.0);
         }
         let ended = match run(&cured, max_spend.map(left)).await {
-            Ok(again) if again.is_completed() => Some("completes with this line".to_owned()),
+            Ok((again, _)) if again.is_completed() => Some("completes with this line".to_owned()),
             // The line mends another error than this one.
-            Ok(again) if again.outcome == measurement.outcome => None,
-            Ok(again) => {
+            Ok((again, _)) if again.outcome == measurement.outcome => None,
+            Ok((again, _)) => {
                 let said = again.outcome.last_line().or(again.way_out.as_deref());
                 let said = said.unwrap_or_default();
                 Some(format!("fails with this line too: {said}"))
@@ -88,7 +99,7 @@ pub(super) async fn try_one(
         }));
     }
     let ended = match code {
-        0 => "the smallest canary completed",
+        0 => &format!("the {size} canary completed"),
         _ if measurement.is_unread() => "the training code did not read its sample",
         code => words::exit_words(code),
     };
