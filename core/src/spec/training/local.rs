@@ -67,10 +67,11 @@ impl LocalTraining {
     }
 }
 
-/// Whether a word of a command names a script.
+/// Whether a word of a command names a script, and is no text of a shell, which may end with one.
 pub(in crate::spec) fn is_script(word: &str) -> bool {
     let extension = Path::new(word).extension();
-    extension.is_some_and(|extension| extension == "py" || extension == "sh")
+    let is_known = extension.is_some_and(|extension| extension == "py" || extension == "sh");
+    is_known && !word.contains(char::is_whitespace)
 }
 
 /// What a local job must have, cannot have, or ignores.
