@@ -48,15 +48,13 @@ pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
         errors: Errors::of(last_line.as_deref(), canary.log_tail),
     };
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
+    let of = MemoryOf::Gpu;
     let (way_out, cure) = rows.find_map(|row| row(&failure)).unzip();
     Measurement {
         way_out,
         cure: cure.flatten(),
         outcome: match is_looked_at && failure.is_of_gpu_memory() {
-            true => Outcome::OutOfMemory {
-                of: MemoryOf::Gpu,
-                last_line,
-            },
+            true => Outcome::OutOfMemory { of, last_line },
             false => outcome,
         },
         ..canary.measurement.clone()
@@ -78,9 +76,10 @@ type WayOut = (String, Option<Vec<String>>);
 type FirstErrorRow = fn(&FirstError<'_>) -> Option<WayOut>;
 
 /// The cases, those that say more first.
-const TABLE: [FirstErrorRow; 12] = [
+const TABLE: [FirstErrorRow; 13] = [
     variable_not_expanded,
     object_left_out,
+    beside_the_channels,
     fixed_data_path,
     variable_handed_over,
     home_is_empty,
@@ -99,12 +98,11 @@ fn variable_not_expanded(failure: &FirstError<'_>) -> Option<WayOut> {
     Some((not_expanded(name), None))
 }
 
-/// A file of a channel, read from the channel's folder, that is not in this canary's share.
+/// A file of a channel, read from the channel's folder or from where the command links that, which is not in this canary's share.
 fn object_left_out(failure: &FirstError<'_>) -> Option<WayOut> {
     failure.missing_files().find_map(|path| {
         failure.canary.run.channels.iter().find_map(|channel| {
-            let folder = format!("input/data/{}/", channel.name);
-            let (_, key) = path.rsplit_once(&folder)?;
+            let key = failure.in_folder_of(&channel.name, path)?;
             let is_left_out = channel.sampled && channel.objects.leaves_out(key);
             is_left_out.then(|| {
                 let said = format!(
@@ -118,17 +116,35 @@ fn object_left_out(failure: &FirstError<'_>) -> Option<WayOut> {
     })
 }
 
-/// Data read from where they lie in the checkout.
+/// A file beside the folders of the channels, or in that of none that the job has.
+fn beside_the_channels(failure: &FirstError<'_>) -> Option<WayOut> {
+    let mut paths = failure.missing_files();
+    let path = paths.find_map(|path| {
+        let (_, path) = path.rsplit_once("/ml/input/data/")?;
+        let mut channels = failure.canary.job.training.channels.iter();
+        let is_in_none = channels.all(|channel| text::below(&channel.name, path).is_none());
+        is_in_none.then_some(path)
+    })?;
+    let said = format!(
+        "{} is in no channel, and a canary has no other data: make it a channel of its own, with `sample: false`, and read it from the folder that the variable of that channel names",
+        quoted(path, "a file"),
+    );
+    Some((said, None))
+}
+
+/// Data read from where they lie in the checkout, or from a like path of the machine.
 fn fixed_data_path(failure: &FirstError<'_>) -> Option<WayOut> {
     failure.missing_files().find_map(|path| {
         let mut channels = failure.canary.job.training.channels.iter();
-        let channel = channels.find(|channel| failure.is_near(channel, path))?;
+        let channel = channels.find(|channel| {
+            failure.is_near(channel, path) && failure.in_folder_of(&channel.name, path).is_none()
+        })?;
         let said = format!(
             "the script reads {} by a fixed path, and a canary has its data elsewhere: read them from the folder that the variable `{}` names",
             quoted(path, "its data"),
             channel_variable(&channel.name),
         );
-        let cure = failure.linked(path);
+        let cure = (failure.linked(path)).filter(|_| !text::in_checkout(path).starts_with('/'));
         Some((said, cure))
     })
 }
@@ -261,9 +277,7 @@ fn killed(failure: &FirstError<'_>) -> Option<WayOut> {
 
 /// It read other data, or none: no missing file says which.
 fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
-    let FailedCanary {
-        run, measurement, ..
-    } = failure.canary;
+    let (run, measurement) = (failure.canary.run, failure.canary.measurement);
     let sampled = run.channels.iter().filter(|channel| channel.sampled);
     let variables = sampled.map(|channel| format!("`{}`", channel_variable(&channel.name)));
     let said = format!(
@@ -297,7 +311,7 @@ impl FirstError<'_> {
 
     /// Whether a path leads into the folder of a channel in the checkout, as `./data/train/a.csv` does, or to one above it.
     fn is_near(&self, channel: &Channel, path: &str) -> bool {
-        let path = text::in_checkout(path);
+        let path = text::in_checkout(path).trim_start_matches('/');
         let folder = text::in_checkout(&channel.uri);
         let folders = [
             folder,
@@ -316,6 +330,19 @@ impl FirstError<'_> {
         let from_source = source.and_then(|source| text::below(text::in_checkout(source), folder));
         let up = if missed.starts_with("../") { "../" } else { "" };
         format!("{up}{}", from_source.unwrap_or(folder))
+    }
+
+    /// What follows a channel's folder in a path, or the place that the command links to that.
+    fn in_folder_of<'p>(&self, channel: &str, path: &'p str) -> Option<&'p str> {
+        let (inside, variable) = (text::in_checkout(path), channel_variable(channel));
+        let mut words = self.canary.job.training.local.command.iter();
+        let linked = words.find_map(|word| {
+            let after = word.split_once(&variable)?.1.trim_start_matches(['}', '"']);
+            let place = after.strip_prefix(' ')?.split(' ').next()?;
+            text::below(text::in_checkout(place), inside)
+        });
+        let own = path.rsplit_once(&format!("input/data/{channel}/"));
+        own.map(|(_, key)| key).or(linked)
     }
 
     /// The command behind links from where the script looks for its channels.
