@@ -102,10 +102,8 @@ fn also_found(overview: &Overview, chosen: &str) -> String {
     let others: Vec<&str> = others.take(MOST_NAMED).collect();
     let others =
         (!others.is_empty()).then(|| format!("Also found, and not used: {}.", others.join(", ")));
-    let remarks = launch.into_iter().chain(others);
-    remarks
-        .map(|remark| format!("# {}\n", comment(&remark)))
-        .collect()
+    let line = |remark: String| format!("# {}\n", comment(&remark));
+    launch.into_iter().chain(others).map(line).collect()
 }
 
 /// A job's name from its script's path; `train` where nothing of it can be one.
@@ -154,26 +152,34 @@ fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
 /// The script of a job on SageMaker.
 fn entry_point(script: &FoundScript) -> String {
     let folder = Some(folder_of(&script.path)).filter(|folder| !folder.is_empty());
-    let keys = [
-        ("source_dir", folder.unwrap_or(".")),
-        ("entry_point", name_of(&script.path)),
-    ];
-    let said = comment(&script.why);
-    let line = |(key, value)| format!("      {key}: {}    # guess: {said}\n", yaml::text(value));
-    keys.map(line).concat()
+    let source = guessed("source_dir", folder.unwrap_or("."), &script.why);
+    source + &guessed("entry_point", name_of(&script.path), &script.why)
+}
+
+/// A line of `training`.
+fn guessed(key: &str, value: &str, why: &str) -> String {
+    let (value, why) = (yaml::text(value), comment(why));
+    format!("      {key}: {value}    # guess: {why}\n")
 }
 
 /// `[python3, train.py]`; a script of a package is started as a module of it. What no variable and no option leads the script to is
-/// linked to where it reads it.
+/// linked to where it reads it; the script is started in its own folder where it names all of that from there.
 fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
     let folders = script.path.match_indices('/');
     let mut folders = folders.map(|(end, _)| &script.path[..end]);
     let package = folders.find(|folder| overview.packages.iter().any(|one| one == folder));
     let python = overview.python.as_deref().unwrap_or("python3");
     let mut words = vec![python.to_owned()];
+    let is_lost = script.channels.is_empty();
+    let lost = (channels.iter()).filter(|channel| is_lost && channel.option.is_none());
+    let lost = Vec::from_iter(lost.filter_map(|one| Some((one.name.as_str(), one.data?))));
+    let from_own = |(_, data): &(&str, &FoundData)| script.names_from_its_folder(&data.path);
+    let is_inside = package.is_none() && !lost.is_empty() && lost.iter().all(from_own);
+    let folder = folder_of(&script.path);
+    let inside = if is_inside { folder.len() + 1 } else { 0 };
     let mut said = match package {
         None => {
-            words.push(script.path.clone());
+            words.push(script.path[inside..].to_owned());
             script.why.clone()
         }
         Some(package) => {
@@ -191,19 +197,19 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
         said += "; guess: the virtual environment, which is on this machine alone";
     }
     // From the folder of the script, if it leaves that.
-    let is_from_own = script.path.contains('/') && script.names("..");
+    let is_from_own = !is_inside && script.path.contains('/') && script.names("..");
     let up = if is_from_own { "../" } else { "" };
-    let is_lost = script.channels.is_empty();
-    let lost = (channels.iter()).filter(|channel| is_lost && channel.option.is_none());
-    let links = lost.filter_map(|channel| {
-        cure::link(&channel.name, &format!("{up}{}", place_of(channel.data?)))
-    });
+    let links = lost
+        .iter()
+        .filter_map(|(name, data)| cure::link(name, &format!("{up}{}", &place_of(data)[inside..])));
     if let Some(linked) = cure::behind(&links.collect::<String>(), &words) {
         words = linked;
         said += "; it reads no SM_CHANNEL_*, so the sample is linked to where the data lie";
     }
     let (words, said) = (yaml::list(&words), comment(&said));
-    format!("      command: {words}    # {said}\n")
+    let source = is_inside.then(|| guessed("source_dir", folder, "it names its data from there"));
+    let source = source.unwrap_or_default();
+    format!("      command: {words}    # {said}\n{source}")
 }
 
 /// What leads the script to its channels, and the options whose default is a number, but for what may be a secret.

@@ -54,7 +54,7 @@ pub(super) struct FoundScript {
 pub(super) struct FoundOption {
     /// Without its dashes.
     pub(super) name: String,
-    /// A number, or a path; `None` where it must be given.
+    /// A number, or a path; `None` where it must be given, or is nothing.
     pub(super) default: Option<String>,
     pub(super) place: String,
 }
@@ -131,7 +131,7 @@ impl FoundOption {
         self.default.as_deref().filter(is_number)
     }
 
-    /// Whether it leads to data: by its default, or since it must be given and its name says so.
+    /// Whether it leads to data: by its default, or since it has none and its name says so.
     pub(super) fn leads_to(&self, data: &str) -> bool {
         match &self.default {
             Some(path) => path == data,
@@ -141,8 +141,17 @@ impl FoundOption {
 }
 
 impl FoundScript {
-    /// Whether each part of a path stands in it.
+    /// Whether each part of a path stands in it, or of the path from its own folder.
     pub(super) fn names(&self, path: &str) -> bool {
+        self.has_parts_of(path) || self.names_from_its_folder(path)
+    }
+
+    pub(super) fn names_from_its_folder(&self, path: &str) -> bool {
+        let below = path.strip_prefix(&format!("{}/", folder_of(&self.path)));
+        !self.has_parts_of(path) && below.is_some_and(|below| self.has_parts_of(below))
+    }
+
+    fn has_parts_of(&self, path: &str) -> bool {
         path.split('/').all(|part| self.path_parts.contains(part))
     }
 }
@@ -224,7 +233,7 @@ impl SourceText {
         })
     }
 
-    /// The options with a number or a path, and those that must be given, each once.
+    /// The options with a number or a path, and those without a default, each once.
     fn options(&self) -> Vec<FoundOption> {
         let mut seen = HashSet::new();
         let options = pattern("option")
