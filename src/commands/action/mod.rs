@@ -45,6 +45,10 @@ use publisher::Publisher;
 use specs::Specs;
 use trigger::Trigger;
 
+/// The most specs of a pull request that one step publishes: each is a comment and a check, brought up to date, and GitHub takes 500
+/// writings an hour (<https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api>).
+const MOST_SPECS: usize = 100;
+
 /// What a variable says. A value that is not text is an error, not an empty value.
 fn variable(name: &str) -> Option<String> {
     Some(std::env::var_os(name)?.to_string_lossy().into_owned())
@@ -78,7 +82,7 @@ pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
             ControlFlow::Continue(step) => step,
             ControlFlow::Break(checked) => return Ok(Some(checked)),
         };
-        let specs = &step.1;
+        let SharedStep(trigger, specs) = &step;
         for spec in &specs.all {
             // The next one hears the signals of this one's time too.
             let heard = std::mem::replace(&mut interruption, signals::watch()?);
@@ -86,8 +90,12 @@ pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
                 Some(spec) if specs.are_many => publisher.of(&spec.to_string_lossy()),
                 _ => publisher.clone(),
             };
-            let checked = check(&mut own, &step, spec, heard, loudness);
-            let Some(checked) = checked.await.transpose() else {
+            let is_beyond = published.len() == MOST_SPECS && trigger.pull_request().is_some();
+            let checked = match is_beyond {
+                true => Err(beyond_the_most(&mut own, trigger).into()),
+                false => check(&mut own, &step, spec, heard, loudness).await,
+            };
+            let Some(checked) = checked.transpose() else {
                 continue;
             };
             if specs.are_many {
@@ -98,7 +106,7 @@ pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
             let code = one.checked.report.exit_code;
             published.push(one);
             publisher.stamp.commit = own.stamp.commit;
-            if exit::is_interruption(code) {
+            if is_beyond || exit::is_interruption(code) {
                 break;
             }
         }
@@ -113,6 +121,14 @@ pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
         published.push(publisher.publish(checked).await);
     }
     Ok(publisher.end(&published))
+}
+
+/// Of the first spec that is not looked at.
+fn beyond_the_most(publisher: &mut Publisher<'_>, trigger: &Trigger) -> AppError {
+    publisher.comment_on(trigger);
+    AppError::usage(format!("{MOST_SPECS} specs were looked at, the most of one step, and neither this one nor those after it"))
+        .help("split `spec` over several steps, or the change over several pull requests")
+        .during("looking for specs")
 }
 
 /// What was found of several specs as one report, in which jobs are known by their specs too.
