@@ -156,7 +156,7 @@ fn of_two_gates_neither_ends_nor_bills_the_pool_of_the_other_and_a_start_on_it_i
     let starts = |report: &Value| document::at(report, "jobs.0.measurements.*.start");
     assert_eq!(starts(&of_second), json!(["warm", "warm", "warm"]));
     let notes = of_second.to_string();
-    assert!(notes.contains("a warm pool of another run"), "{notes}");
+    assert!(notes.contains("a warm pool of another run, which matches, and bills that; an image other than its last one was pulled again"), "{notes}");
     signal(&child, Signal::SIGCONT);
     let output = child.wait_with_output().unwrap();
     let of_first: Value = serde_json::from_slice(&output.stdout).unwrap();
