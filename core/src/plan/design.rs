@@ -3,6 +3,7 @@
 
 use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
+use crate::grammar::distinct;
 use crate::instance::InstanceConfiguration;
 use crate::rows::{RowBlocks, RowFormat};
 use crate::spec::{DrawRule, DrawUnit, Job};
@@ -229,8 +230,8 @@ fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
     }
 }
 
-/// The most characters of a column's name in an error.
-const LONGEST_NAME: usize = 60;
+/// The most characters of columns' names in an error.
+const LONGEST_NAMES: usize = 60;
 
 /// Two samples of tables that share a column and have each another: a join of a tenth of each has a hundredth of the rows. Where one has no
 /// column of its own, as a test set without the label, they are parts of one table.
@@ -242,13 +243,18 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
         .collect();
     for (place, (channel, columns)) in tables.iter().enumerate() {
         for (other, earlier) in &tables[..place] {
-            let is_part =
-                |part: &[String], of: &[String]| part.iter().all(|name| of.contains(name));
-            let shared = columns.iter().find(|name| earlier.contains(name));
+            let is_part = |part: &[String], of: &[String]| {
+                (part.iter()).all(|name| of.iter().any(|other| name.eq_ignore_ascii_case(other)))
+            };
+            let pairs = columns
+                .iter()
+                .map(|name| earlier.iter().map(move |of| [name, of]));
+            let shared = pairs.flatten().find(|[name, of]| may_be_one(name, of));
             let is_one_table = is_part(columns, earlier) || is_part(earlier, columns);
-            if let Some(shared) = shared.filter(|_| !is_one_table) {
+            if let Some(names) = shared.filter(|_| !is_one_table) {
                 let words = |channel: &ChannelData| format!("of channel `{}`", channel.name);
-                let shared = shared.chars().take(LONGEST_NAME);
+                let names = distinct(names.map(String::as_str)).join("`/`");
+                let shared = names.chars().take(LONGEST_NAMES);
                 return Err(PlanError::Joined {
                     job: job.name.clone(),
                     one: words(other),
@@ -260,6 +266,14 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+/// Whether two columns may say the same: by their names in any case, or as the `id` of one table and the `customer_id` of another.
+fn may_be_one(one: &str, other: &str) -> bool {
+    let refers = |name: &str, id: &str| {
+        id.eq_ignore_ascii_case("id") && name.to_ascii_lowercase().ends_with("_id")
+    };
+    one.eq_ignore_ascii_case(other) || refers(one, other) || refers(other, one)
 }
 
 /// What of the draw a reader should know.
