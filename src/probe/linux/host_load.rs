@@ -109,10 +109,14 @@ pub(super) struct HostLoad {
     /// The longest that one process of the tree has waited for a CPU; absent where the kernel does not say it. It stands in for the
     /// machine's pressure: a job that sleeps beside busy work waits for nothing.
     waited: Option<Duration>,
+    /// How long lay before samples in which a process of the tree ran or could have: less its CPU time it waited so long, however short
+    /// each process of a script lives.
+    runnable: Duration,
     /// The samples' shares of I/O wait, and the last sample.
     io_waits: Shares,
     sampled: Option<HostCpu>,
     first: LoadReading,
+    /// Until the end only its moment, which is that of the last sample.
     last: LoadReading,
 }
 
@@ -124,6 +128,7 @@ impl HostLoad {
         Self {
             pressure_file,
             waited: None,
+            runnable: Duration::ZERO,
             io_waits: Shares::default(),
             sampled: first.cpu,
             first,
@@ -138,6 +143,10 @@ impl HostLoad {
             let mut words = str::from_utf8(&text).ok()?.split_ascii_whitespace();
             words.nth(1)?.parse().ok().map(Duration::from_nanos)
         };
+        let before = std::mem::replace(&mut self.last.at, Instant::now());
+        if processes.iter().any(|process| process.state == b'R') {
+            self.runnable += self.last.at - before;
+        }
         self.waited = processes.iter().filter_map(waited).chain(self.waited).max();
         if let Some(now) = HostCpu::now() {
             let before = self.sampled.replace(now);
@@ -158,12 +167,13 @@ impl HostLoad {
     pub(super) fn add_to(&self, usage: Usage, own: Seconds) -> Usage {
         let (first, last) = (self.first, self.last);
         let passed = (last.cpu.zip(first.cpu)).and_then(|(last, first)| last.since(first));
+        let runnable = (self.runnable).saturating_sub(Duration::from_secs_f64(own.0));
         let own = own.0 + (last.probe.saturating_sub(first.probe)).as_secs_f64();
         let is_of_host = self.pressure_file == Path::new(HOST_PRESSURE);
         let waited = match self.waited.filter(|_| is_of_host) {
             Some(longest) => {
-                let source = "schedstat of the process that waited longest";
-                Some((longest, source.to_owned()))
+                let source = "schedstat and state of the processes";
+                Some((longest.max(runnable), source.to_owned()))
             }
             None => (last.pressure.zip(first.pressure)).map(|(last, first)| {
                 let file = self.pressure_file.display().to_string();
@@ -212,6 +222,24 @@ mod tests {
         let usage = load.add_to(Usage::default(), Seconds(0.0));
         let source = usage.cpu_pressure_percent.map(|wait| wait.source);
         assert_eq!(source, cpu_pressure().map(|_| HOST_PRESSURE.to_owned()));
+    }
+
+    #[test]
+    fn many_short_processes_waited_as_long_as_one_could_run_and_took_no_cpu_time() {
+        let waits = |state: u8, own: Seconds| {
+            let mut load = HostLoad::new(None);
+            load.waited = Some(Duration::ZERO);
+            load.observe(&[Process {
+                state,
+                ..Process::default()
+            }]);
+            load.end();
+            let usage = load.add_to(Usage::default(), own);
+            usage.cpu_pressure_percent.unwrap().mean.0 > 0.0
+        };
+        assert!(waits(b'R', Seconds(0.0)));
+        assert!(!waits(b'S', Seconds(0.0)));
+        assert!(!waits(b'R', Seconds(9999.0)));
     }
 
     #[test]

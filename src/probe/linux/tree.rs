@@ -18,7 +18,7 @@ use super::{OwnCgroup, procfs};
 const QUICK_PASSES: u32 = 20;
 
 /// A process from `/proc/PID/stat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
@@ -32,7 +32,7 @@ pub(super) struct Process {
 
 impl Process {
     /// `None` for a process that has ended, as it may between its listing and its reading.
-    fn read(pid: i32) -> Option<Self> {
+    pub(super) fn read(pid: i32) -> Option<Self> {
         parse_stat(&procfs::process(pid, "stat").ok()?)
     }
 
