@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::procfs;
+use super::{Process, procfs};
 use crate::units::Bytes;
 
 /// How often a removal is tried, with a pause between: on a busy host the kernel releases the last process late.
@@ -281,14 +281,16 @@ impl OwnCgroup {
     }
 }
 
-/// Removes cgroups that killed probes left, with all that runs in them: those named after this process or one that no longer exists.
+/// Removes cgroups that killed probes left, with all that runs in them: those named after this process or one that no longer runs,
+/// though nobody has waited for it yet.
 fn remove_orphans(own: &Path, this: i32) {
     for entry in fs::read_dir(own).into_iter().flatten().flatten() {
         let owner: Option<i32> = entry
             .file_name()
             .to_str()
             .and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.parse().ok());
-        if owner.is_some_and(|pid| pid == this || !Path::new(&format!("/proc/{pid}")).exists()) {
+        let is_over = |pid| Process::read(pid).is_none_or(|owner| owner.is_dead());
+        if owner.is_some_and(|pid| pid == this || is_over(pid)) {
             empty(&entry.path());
             let _ = fs::remove_dir(entry.path());
         }
@@ -454,7 +456,12 @@ mod tests {
     fn a_killed_probes_cgroup_is_removed_by_the_next_one_and_none_is_made_elsewhere() {
         let mount = tempfile::tempdir().unwrap();
         let living = std::process::id().to_string();
-        for name in ["999999999", &living, "x"] {
+        let zombie = std::process::Command::new("true").spawn().unwrap().id();
+        let zombie = i32::try_from(zombie).unwrap();
+        while !Process::read(zombie).unwrap().is_dead() {
+            thread::sleep(REMOVAL_PAUSE);
+        }
+        for name in ["999999999", &living, &zombie.to_string(), "x"] {
             fs::create_dir(mount.path().join(format!("{FOLDER_PREFIX}{name}"))).unwrap();
         }
         let controller = controller(CgroupVersion::V1, mount.path(), "");
