@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,6 +11,10 @@ use std::sync::Arc;
 use crate::code::{BlobHash, CodeTree, PathKind, Tree, TreeFile, blob_id};
 use crate::console::AppResult;
 use crate::git;
+use crate::units::Bytes;
+
+/// A larger file of which less than a hundredth is on disk is hardly more than holes: reading a terabyte of them takes minutes.
+const LARGEST_HOLE: u64 = 16 << 30;
 
 /// A checkout whose files are known.
 #[derive(Debug)]
@@ -148,7 +152,16 @@ pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<St
 
 pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
+    let about = file.metadata()?;
+    let length = about.len();
+    // A block of `stat(3type)` has 512 bytes.
+    if length > LARGEST_HOLE && about.blocks() < length / 512 / 100 {
+        let why = format!(
+            "its {} are mostly holes, which take long to read",
+            Bytes(length)
+        );
+        return Err(io::Error::new(ErrorKind::FileTooLarge, why));
+    }
     let mut hash = BlobHash::new(like, length);
     let whole = usize::try_from(length).unwrap_or(usize::MAX);
     let mut chunk = vec![0; whole.clamp(1, 1 << 16)];

@@ -113,7 +113,7 @@ impl Project {
                     let path = self.root.join(path);
                     return Err(
                         AppError::failed(format!("{} cannot be read", path.display()))
-                            .help("make it readable for the user that runs the gate")
+                            .help("make it readable for the user that runs the gate, or leave it out by `!` in `paths`")
                             .caused_by(source),
                     );
                 }
