@@ -116,6 +116,7 @@ fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord)
         alternatives: Vec::new(),
         measurements: &measurements,
         job: Some(job),
+        none_on_all: None,
         worst_case: None,
         offer_of: &|instance| project.offer(instance),
         layout: DataLayout::of(job, None),

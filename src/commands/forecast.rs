@@ -88,6 +88,7 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
                 .collect(),
             measurements: &measurements,
             job: known,
+            none_on_all: Some(NOT_IN_FILE.to_owned()),
             worst_case: None,
             offer_of: &offer_of,
             layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),

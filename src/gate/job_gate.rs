@@ -116,6 +116,7 @@ impl<'a> JobGate<'a> {
             alternatives: plan.outcomes(),
             measurements: &measured.measurements,
             job: Some(job),
+            none_on_all: plan.none_on_all.as_ref().map(ToString::to_string),
             worst_case: plan.total_worst_case(),
             offer_of: &full_run_offer,
             layout: DataLayout::of(job, listing.knows_bytes.then_some(dataset)),

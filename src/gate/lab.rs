@@ -437,6 +437,9 @@ impl<'a> Lab<'a> {
         let own = self.design(0);
         let ending = self.states[0].done.map(|done| own.ending(done));
         let too_expensive = own.too_expensive(ending.as_ref());
+        if self.states[0].left_out.contains(&plan.own().instance) {
+            plan.none_on_all = Some(NotMeasured::PastTheLimit(own.one.account.limit()));
+        }
         let broke_off = self.states[0].broke_off.take();
         let failure = self.states[0].failure.take();
         if let Some(why) = &self.given_up {

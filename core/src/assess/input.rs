@@ -20,6 +20,8 @@ pub struct JobInput<'a> {
     pub measurements: &'a [Measurement],
     /// As the spec has it; absent of measurements without one.
     pub job: Option<&'a Job>,
+    /// Why no canary ran on all machines of `instance`, though one was to, and what to do, where that is known.
+    pub none_on_all: Option<String>,
     /// The worst-case cost of the plan.
     pub worst_case: Option<Usd>,
     pub offer_of: OfferOf<'a>,

@@ -211,6 +211,15 @@ fn judge_configuration(
     lines.retain(|line| !(is_by_law && open.contains(&line.row.verdict)));
     let scale_out = others.scale_out.filter(|_| forecast[Metric::Time].is_ok());
     let is_unmeasured = here.measurements.is_empty() && scale_out.is_some();
+    let none_on_all = input.none_on_all.as_deref().filter(|_| is_judged);
+    let none_on_all = none_on_all.unwrap_or("no canary ran on it");
+    let job = input
+        .job
+        .filter(|_| is_judged && here.measurements.is_empty());
+    if job.is_some_and(|job| job.counts()[0].further.contains(&instance.total_count())) {
+        let why = format!("was not measured on {instance}: {none_on_all}");
+        lines = Vec::from_iter(lines.into_iter().map(|line| line.unseen(&*why)));
+    }
     let on_others = input.measurements.iter();
     // A canary that failed on fewer machines is one of the job's, though nothing follows from it.
     let is_alone = is_judged && here.measurements.is_empty() && others.all.is_empty();
@@ -245,7 +254,7 @@ fn judge_configuration(
         row: InstanceForecast {
             verdict: row_verdict,
             not_measured: not_run
-                .or_else(|| is_unmeasured.then_some("no canary ran on it"))
+                .or_else(|| is_unmeasured.then_some(none_on_all))
                 .map(str::to_owned),
             estimated_from: others.source.filter(|_| is_unmeasured || is_by_law),
             scale_out,

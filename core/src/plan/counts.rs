@@ -1,15 +1,17 @@
 //! Canaries on other counts of machines than the design runs on.
 
-use super::{NotMeasured, PlannedConfiguration, PlannedRuns, canary};
+use super::design::total_of;
+use super::{LadderSize, NotMeasured, PlannedConfiguration, PlannedRuns, canary};
 use crate::canary::{CanaryRun, Dataset};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::spec::{CountsOf, Job};
-use crate::units::{Usd, count_as_float};
+use crate::units::{Bytes, Fraction, Usd, count_as_float};
 
 /// With fewer a host may get none, and is paid all the same.
-const OBJECTS_A_HOST: u64 = 2;
+const OBJECTS_A_HOST: u32 = 2;
 
-/// The part of `canary.max_share` that canaries on all further counts of a configuration may take together.
+/// The part of `canary.max_share` for canaries on further counts of a configuration: its own may have all of it, and each other what is
+/// left, up to an equal part.
 pub const PART_OF_THE_SHARE: f64 = 0.5;
 
 /// The configuration with `count` of its machines.
@@ -41,10 +43,16 @@ pub(super) fn on_counts(
     };
     let further = counts.further;
     let mut too_many = Vec::new();
-    let share = job.canary.max_share.as_fraction().0;
-    let most = PART_OF_THE_SHARE * share / count_as_float(further.len());
+    let part = PART_OF_THE_SHARE * job.canary.max_share.as_fraction().0;
+    let each = part / count_as_float(further.len());
     for count in further {
-        match canary_on(job, dataset, &with_count(configuration, count), runs, most) {
+        let instance = with_count(configuration, count);
+        let most = if instance == *configuration {
+            part
+        } else {
+            each
+        };
+        match canary_on(job, dataset, &instance, runs, most) {
             Some(run) => one.counts.push(run),
             None => too_many.push(count),
         }
@@ -62,7 +70,8 @@ pub(super) fn on_counts(
 }
 
 /// One canary on so many machines: the smallest size of the design with objects enough for each, that holds no more than `most` of the
-/// full run's data and work. `None` where there is none. Machines that divide the work take together as long as one would.
+/// full run's data and work; of what is judged else one of a size of its own. `None` where there is none. Machines that divide the work
+/// take together as long as one would.
 fn canary_on(
     job: &Job,
     dataset: &Dataset,
@@ -70,27 +79,29 @@ fn canary_on(
     runs: &PlannedRuns,
     most: f64,
 ) -> Option<CanaryRun> {
-    let needed = OBJECTS_A_HOST * u64::from(instance.total_count());
-    let is_enough = |objects: u64| objects >= needed || job.differs_in_work_alone();
-    match runs {
+    let needed = OBJECTS_A_HOST * instance.total_count();
+    let is_enough = |objects: u64| objects >= needed.into() || job.differs_in_work_alone();
+    let run = |size: &LadderSize| canary(job, dataset, instance, size, &[], job.canary.max_runtime);
+    let rising = match runs.on(instance) {
         PlannedRuns::Ladder(sizes) => {
-            let mut sizes = sizes.iter();
-            let size = sizes.find(|size| is_enough(size.objects) && size.share <= most)?;
-            let max_runtime = job.canary.max_runtime;
-            Some(canary(job, dataset, instance, size, &[], max_runtime))
+            let size = sizes.iter().find(|size| is_enough(size.objects));
+            Vec::from_iter(size.map(run))
         }
-        PlannedRuns::Fixed(runs) => {
-            let fits = |run: &&CanaryRun| {
-                run.replicate == 0
-                    && is_enough(run.objects)
-                    && run.data_share() * run.work_share() <= most
-            };
-            let fitting = runs.iter().filter(fits);
-            let smallest = fitting.min_by(|a, b| a.fraction.0.total_cmp(&b.fraction.0))?;
-            Some(CanaryRun {
-                instance: instance.clone(),
-                ..smallest.clone()
-            })
-        }
-    }
+        PlannedRuns::Fixed(runs) => runs,
+    };
+    let share = f64::from(needed) / count_as_float(total_of(job, dataset));
+    let of_its_own = LadderSize {
+        fraction: Fraction(share),
+        objects: needed.into(),
+        bytes: Bytes::from_f64(dataset.bytes_total().as_f64() * share),
+        share,
+    };
+    let fewest = runs.fewest_objects().unwrap_or(u64::MAX);
+    let has_its_own = *instance == job.instance && !is_enough(fewest) && share < 1.0;
+    let fits = |run: &CanaryRun| {
+        let is_small = run.data_share() * run.work_share() <= most;
+        run.replicate == 0 && is_enough(run.objects) && is_small
+    };
+    let of_its_own = has_its_own.then(|| run(&of_its_own));
+    rising.into_iter().chain(of_its_own).find(fits)
 }

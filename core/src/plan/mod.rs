@@ -37,7 +37,7 @@ use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::count;
 use crate::instance::{InstanceConfiguration, Offer, OfferOf};
 use crate::measurement::{Measurement, Outcome};
-use crate::spec::{Distribution, Job};
+use crate::spec::{CountsOf, Distribution, Job};
 use crate::units::{Fraction, Seconds, Usd, count_as_float};
 use crate::verdict::Reason;
 
@@ -52,6 +52,8 @@ pub struct Plan {
     /// The longest that all runs can take, those of alternatives included: in the cloud the longest of them with its
     /// start-up by input mode, on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
     pub wall_clock: Seconds,
+    /// Why no canary runs on all machines of `instance`, though one was to.
+    pub none_on_all: Option<NotMeasured>,
     /// What is kept of machines in the cloud; `None` on this machine.
     pub pools: Option<PoolPlan>,
     /// Cautions, as sentences.
@@ -193,7 +195,7 @@ pub(super) fn part_of_instance(job: &Job) -> Usd {
     }
 }
 
-/// Why an alternative is not measured. This never fails a plan.
+/// Why an alternative is not measured, or nothing on all machines of `instance`. This never fails a plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotMeasured {
     #[error("no price is known for it")]
@@ -215,8 +217,12 @@ pub enum NotMeasured {
     StillRuns,
     #[error("its canaries were not started")]
     NotStarted,
-    #[error("no canary has two objects for each of {0} machines")]
+    #[error(
+        "no canary has two objects for each of {0} machines within half of `canary.max_share`; raise that, or give more and smaller objects"
+    )]
     TooFewObjects(u32),
+    #[error("its canary could have passed {}; raise that", .0.name())]
+    PastTheLimit(Limit),
     #[error("no canary on fewer of its machines completed")]
     NoneOnFewer,
 }
@@ -300,11 +306,18 @@ pub fn plan(
     let limit = least(known.left_of_run.unwrap_or(spend_limit), spend_limit);
     let instances = [&job.instance].into_iter().chain(&job.alternatives);
     let mut all = Vec::with_capacity(1 + job.alternatives.len());
+    let mut none_on_all = None;
     for (instance, counts) in instances.zip(job.counts()) {
         let (mut one, too_many) = counts::on_counts(job, dataset, instance, counts, &runs);
         if all.is_empty() {
-            notes.extend((too_many.iter()).map(|count| too_few_objects(job, &one.base, *count)));
-            notes.extend(none_on_all(job, &one, &too_many));
+            let none_on = |count: &u32| {
+                let (why, base) = (NotMeasured::TooFewObjects(*count), &one.base);
+                format!("No canary runs on {count} machines, and all on {base}: {why}.")
+            };
+            notes.extend(too_many.iter().map(none_on));
+            notes.extend(all_are_not_named(job));
+            let all = job.instance.total_count();
+            none_on_all = (too_many.contains(&all)).then_some(NotMeasured::TooFewObjects(all));
         } else if alternatives == Alternatives::Skip {
             one.runs = Err(NotMeasured::Skipped);
         }
@@ -350,6 +363,7 @@ pub fn plan(
     Ok(Plan {
         wall_clock: (pools.as_ref()).map_or_else(on_this_machine, PoolPlan::longest),
         all,
+        none_on_all,
         pools,
         notes,
     })
@@ -468,30 +482,19 @@ fn worst_on(job: &Job, one: &PlannedConfiguration, offer_of: OfferOf<'_>) -> Opt
     Some(runs + one.counts.iter().filter_map(of_count).sum())
 }
 
-fn too_few_objects(job: &Job, base: &InstanceConfiguration, machines: u32) -> String {
-    format!(
-        "No canary runs on {machines} machines: no size of the design has two objects for each of them within half of \
-         canary.max_share ({}), which further counts share. All run on {base}; more and smaller objects would let scale-out be measured.",
-        job.canary.max_share,
-    )
-}
-
 /// Where `canary.counts` leaves out the count of the full run.
-fn none_on_all(job: &Job, own: &PlannedConfiguration, too_many: &[u32]) -> Option<String> {
+fn all_are_not_named(job: &Job) -> Option<String> {
     let all = job.instance.total_count();
-    let further = own.counts.iter().map(|run| run.instance.total_count());
-    let planned = std::iter::once(own.base.total_count()).chain(further);
-    let mut planned: Vec<u32> = planned.chain(too_many.iter().copied()).collect();
-    if planned.contains(&all) {
+    let CountsOf { base, further, .. } = job.counts().remove(0);
+    let mut named = [vec![base], further].concat();
+    if named.contains(&all) {
         return None;
     }
-    planned.push(all);
-    let with_all: Vec<String> = planned.iter().map(u32::to_string).collect();
+    named.push(all);
     Some(format!(
         "No canary runs on all {all} machines of {}, since canary.counts does not name {all}: time and cost follow from fewer, and what only \
-         {all} show, such as an error or more memory, stays unseen. `counts: [{}]` runs one there.",
+         {all} show, such as an error or more memory, stays unseen. `counts: {named:?}` runs one there.",
         job.instance,
-        with_all.join(", ")
     ))
 }
 

@@ -38,6 +38,7 @@ pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<
         let metric = row.line.metric();
         match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
             true => "a lower bound".to_owned(),
+            false if forecast.not_measured.is_some() => "no canary there".to_owned(),
             // What is over the limit is at risk only where other work made it so.
             false if value_of(row.line, forecast).is_some_and(|value| value > row.limit) => {
                 "machine busy".to_owned()

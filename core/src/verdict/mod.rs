@@ -110,17 +110,27 @@ impl JudgedLine {
     }
 
     /// What would be within is at risk, and its chance is not known.
-    fn doubted(mut self, doubt: &Doubt) -> Self {
+    fn doubted(self, doubt: &Doubt) -> Self {
+        match self.row.verdict {
+            _ if doubt.is_of_source() => self.unseen(doubt.to_string()),
+            LineVerdict::Within => self.without_chance().at_risk(doubt.to_string()),
+            _ => self,
+        }
+    }
+
+    /// The same where no canary of the plan can end it; `why` follows the quantity's name.
+    #[must_use]
+    pub fn unseen(self, why: impl Into<String>) -> Self {
         if self.row.verdict != LineVerdict::Within {
             return self;
         }
-        self = self.without_chance();
-        if doubt.is_of_source() && self.origin == LineOrigin::Implicit {
-            // What nobody asked for is not worth a warning that no canary can end. A note says what was seen.
-            self.row.verdict = LineVerdict::NotApplicable;
-            return self;
+        let mut unseen = self.without_chance();
+        if unseen.origin == LineOrigin::Written {
+            return unseen.at_risk(why);
         }
-        self.at_risk(doubt)
+        // What nobody asked for is not worth such a warning. A note says what was seen.
+        unseen.row.verdict = LineVerdict::NotApplicable;
+        unseen
     }
 
     fn without_chance(mut self) -> Self {
@@ -129,9 +139,9 @@ impl JudgedLine {
     }
 
     /// Nothing is known of it but that the forecast is doubted.
-    fn at_risk(mut self, doubt: &Doubt) -> Self {
+    fn at_risk(mut self, doubt: impl Into<String>) -> Self {
         self.row.verdict = LineVerdict::AtRisk;
-        self.because(doubt.to_string())
+        self.because(doubt)
     }
 
     fn not_applicable(mut self, reason: &str) -> Self {
@@ -226,7 +236,7 @@ fn judge_line(
     match (&quantity, line.origin) {
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
-            Some(doubt) => judged.at_risk(doubt),
+            Some(doubt) => judged.at_risk(doubt.to_string()),
             None => judged.because(&unknown.0),
         },
         (Ok(predictive), _) => {
@@ -249,7 +259,7 @@ fn judge_line(
                 && chance_of_breach(line, &predictive.scaled(busy.own_part)) <= MORE_LIKELY_THAN_NOT
             {
                 let doubt = Doubt::OtherWork { taken: busy.taken };
-                return found.at_risk(&doubt).without_chance();
+                return found.at_risk(doubt.to_string()).without_chance();
             }
             let of_progress = forecast.doubt_of_progress(predictive, line.limit.number);
             let of_progress = of_progress.filter(|_| is_of_time);

@@ -120,6 +120,7 @@ impl SaidOf<'_> {
         }
         let name = row.line.words();
         let limit = format!("{}{}", row.line.exact(row.limit), meaning(judged));
+        let passing = row.bound.pick("exceed", "fall below");
         let of = memory_of(row.line);
         let at_least = of.and_then(|of| self.forecast.peak(of).at_least);
         if row.verdict == LineVerdict::AtRisk
@@ -134,7 +135,7 @@ impl SaidOf<'_> {
                 (None, Some(least)) => highest_canary(least),
                 (None, None) => return format!("{name} may exceed {limit}: it {doubt}"),
             };
-            return format!("{name} may exceed {limit}: {value}, but {subject} {doubt}");
+            return format!("{name} may {passing} {limit}: {value}, but {subject} {doubt}");
         }
         let (Some(Estimate { point, .. }), Some(chance)) = (judged.estimate, row.chance_of_breach)
         else {
@@ -151,7 +152,6 @@ impl SaidOf<'_> {
         let is_above = point > row.limit;
         match row.verdict {
             LineVerdict::AtRisk => {
-                let passing = row.bound.pick("exceed", "fall below");
                 let chance = words::chance(chance, row.bound);
                 format!("{name} may {passing} {limit}: {value}, {chance}")
             }

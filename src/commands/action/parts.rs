@@ -100,6 +100,7 @@ pub(super) async fn report(
                 .collect(),
             measurements: &measurements,
             job: Some(job),
+            none_on_all: not_measured(&job.instance),
             worst_case: part.spend.worst_case_usd,
             offer_of: &|instance| project.offer_to(job, instance),
             layout: DataLayout::of(job, None),

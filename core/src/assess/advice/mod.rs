@@ -116,6 +116,7 @@ mod tests {
             alternatives: Vec::new(),
             measurements: &[],
             job: None,
+            none_on_all: None,
             worst_case: None,
             offer_of: &Offer::unknown,
             layout: DataLayout::default(),

@@ -11,14 +11,16 @@ fn plan_on(mut job: Job, counts: &[u32], machines: u32, share: f64) -> Plan {
 
 /// The sizes of the canaries on further counts in percent, of 100 objects of one size.
 #[test]
-fn all_further_counts_have_half_of_the_share_together_and_objects_enough() {
+fn further_counts_have_parts_of_half_of_the_share_and_objects_enough() {
     let ladder = || adaptive(&[1.0, 2.0, 5.0, 10.0, 20.0]);
     let fixed = || job(&[5.0, 10.0, 15.0, 70.0], 1);
     for (job, counts, share, expected) in [
         (ladder(), &[1, 4][..], 25.0, &[10.0][..]),
-        // 9 % each: none of them has 16 objects.
-        (ladder(), &[1, 2, 8], 36.0, &[5.0]),
+        // What is judged has a size of its own up to all of the half, and two machines have 9 %.
+        (ladder(), &[1, 2, 8], 36.0, &[16.0, 5.0]),
+        (ladder(), &[1, 2, 8], 44.0, &[20.0, 5.0]),
         (fixed(), &[1, 2], 25.0, &[5.0]),
+        (fixed(), &[1, 6], 25.0, &[12.0]),
         (fixed(), &[1, 8], 25.0, &[]),
     ] {
         let plan = plan_on(job, counts, counts[counts.len() - 1], share);
