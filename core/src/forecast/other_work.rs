@@ -127,6 +127,13 @@ mod tests {
         run
     }
 
+    type Run = (f64, [f64; 3]);
+
+    fn measured(runs: &[Run]) -> Vec<Measurement> {
+        let runs = runs.iter();
+        runs.map(|(percent, of)| beside(*percent, *of)).collect()
+    }
+
     fn found(runs: &[Measurement]) -> Vec<f64> {
         let runs: Vec<&Measurement> = runs.iter().collect();
         let found = disturbed(&runs).runs.into_iter();
@@ -135,7 +142,6 @@ mod tests {
 
     #[test]
     fn a_run_beside_far_more_other_work_than_the_quietest_is_disturbed() {
-        type Run = (f64, [f64; 3]);
         let cases: [(&[Run], &[f64]); 7] = [
             (
                 &[
@@ -164,16 +170,9 @@ mod tests {
             (&[(1.0, [2.0, 1.0, 2.0]), (5.0, [1.0, 98.0, 99.0])], &[5.0]),
         ];
         for (runs, expected) in cases {
-            let runs = runs
-                .iter()
-                .map(|(percent, of_cpu)| beside(*percent, *of_cpu));
-            assert_eq!(found(&runs.collect::<Vec<_>>()), expected);
+            assert_eq!(found(&measured(runs)), expected);
         }
-        let runs = cases[0]
-            .0
-            .iter()
-            .map(|(percent, of_cpu)| beside(*percent, *of_cpu));
-        let runs: Vec<Measurement> = runs.collect();
+        let runs = measured(cases[0].0);
         assert_eq!(
             note(&disturbed(&runs.iter().collect::<Vec<_>>())).unwrap(),
             "other work on this machine took up to 66% of the time of 5% #1, against 1.0% of the quietest's; such a time counts less, and the interval of time is wider"
@@ -184,12 +183,10 @@ mod tests {
     #[test]
     fn a_machine_is_busy_where_the_largest_run_or_half_of_them_lost_a_quarter() {
         let runs = |lost: [f64; 4]| {
-            let beside = |(percent, lost): (&f64, f64)| beside(*percent, [10.0, 90.0, lost]);
-            let runs: Vec<Measurement> = [1.0, 5.0, 20.0, 20.0]
-                .iter()
-                .zip(lost)
-                .map(beside)
-                .collect();
+            let beside = lost.map(|lost| [10.0, 90.0, lost]);
+            let runs = measured(&Vec::from_iter(
+                [1.0, 5.0, 20.0, 20.0].into_iter().zip(beside),
+            ));
             busy(&runs.iter().collect::<Vec<_>>()).map(|busy| busy.taken.0)
         };
         assert_eq!(runs([24.0; 4]), None);

@@ -456,16 +456,15 @@ mod tests {
     fn a_killed_probes_cgroup_is_removed_by_the_next_one_and_none_is_made_elsewhere() {
         let mount = tempfile::tempdir().unwrap();
         let living = std::process::id().to_string();
-        let zombie = std::process::Command::new("true").spawn().unwrap().id();
-        let zombie = i32::try_from(zombie).unwrap();
-        while !Process::read(zombie).unwrap().is_dead() {
-            thread::sleep(REMOVAL_PAUSE);
-        }
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let zombie = i32::try_from(ended.id()).unwrap();
+        while !Process::read(zombie).unwrap().is_dead() {}
         for name in ["999999999", &living, &zombie.to_string(), "x"] {
             fs::create_dir(mount.path().join(format!("{FOLDER_PREFIX}{name}"))).unwrap();
         }
         let controller = controller(CgroupVersion::V1, mount.path(), "");
         assert!(OwnCgroup::create(&controller, 7).is_none());
+        ended.wait().unwrap();
         let left = fs::read_dir(mount.path()).unwrap();
         let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut left: Vec<_> = left.collect();

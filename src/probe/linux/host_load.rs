@@ -226,20 +226,15 @@ mod tests {
 
     #[test]
     fn many_short_processes_waited_as_long_as_one_could_run_and_took_no_cpu_time() {
-        let waits = |state: u8, own: Seconds| {
+        for (state, own, waited) in [(b'R', 0.0, true), (b'S', 0.0, false), (b'R', 1e4, false)] {
             let mut load = HostLoad::new(None);
             load.waited = Some(Duration::ZERO);
-            load.observe(&[Process {
-                state,
-                ..Process::default()
-            }]);
+            let other = Process::default();
+            load.observe(&[Process { state, ..other }]);
             load.end();
-            let usage = load.add_to(Usage::default(), own);
-            usage.cpu_pressure_percent.unwrap().mean.0 > 0.0
-        };
-        assert!(waits(b'R', Seconds(0.0)));
-        assert!(!waits(b'S', Seconds(0.0)));
-        assert!(!waits(b'R', Seconds(9999.0)));
+            let usage = load.add_to(Usage::default(), Seconds(own));
+            assert_eq!(usage.cpu_pressure_percent.unwrap().mean.0 > 0.0, waited);
+        }
     }
 
     #[test]

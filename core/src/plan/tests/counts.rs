@@ -24,11 +24,8 @@ fn further_counts_have_parts_of_half_of_the_share_and_objects_enough() {
         (fixed(), &[1, 8], 25.0, &[]),
     ] {
         let plan = plan_on(job, counts, counts[counts.len() - 1], share);
-        let percents = plan
-            .own()
-            .counts
-            .iter()
-            .map(|run| (run.fraction.0 * 100.0).round());
+        let runs = plan.own().counts.iter();
+        let percents = runs.map(|run| (run.fraction.0 * 100.0).round());
         assert_eq!(percents.collect::<Vec<_>>(), expected, "{counts:?}");
     }
 }
