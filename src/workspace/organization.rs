@@ -73,7 +73,7 @@ async fn read(address: &str) -> Result<(String, Vec<u8>), AppError> {
         false => (github()?.commit_of(reference).await).map_err(refused)?,
     };
     let name = format!("{address} ({})", &sha[..SHORT_COMMIT]);
-    let kept = kept_at(&format!("{address}/{sha}"));
+    let kept = kept_at(&format!("{repository}/{sha}/{path}"));
     if let Some(bytes) = kept.as_deref().and_then(as_it_was_kept) {
         return Ok((name, bytes));
     }
