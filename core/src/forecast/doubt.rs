@@ -20,7 +20,7 @@ pub enum Doubt {
     ApartFromProgress,
     /// The full run was begun for its progress, and printed no steps that go on as those of the smaller canaries do, or no total.
     #[error(
-        "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or no total of them; `canary.progress: off` takes a larger sample in its place"
+        "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or too few of them, or no total; `canary.progress: off` takes a larger sample in its place"
     )]
     NotConfirmed,
     /// Its source looks so seldom that each canary may have had far more.

@@ -430,7 +430,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         busy: other_work::busy(runs.entered()),
         by_laws,
         is_unconfirmed: match &by_progress {
-            Some(progress) => !progress.has_total,
+            Some(progress) => !progress.confirms,
             None => runs.timed_out().any(|(run, _)| run.ended_early),
         },
         reached: by_progress.as_ref().map(ByProgress::reached),

@@ -1,7 +1,7 @@
 //! The time of a full run by the **progress** that a canary of all the data, below the full run, printed until its limit ended it.
 //!
 //! ```text
-//! T = t_m + (N - d_m) r e^(f/2) + l,    ln y = ln T + s t_5,    s^2 = 0.08^2 + (0.25 f)^2 + g^2 + p^2 + (l/T)^2
+//! T = t_m + (N - d_m) r e^(f/2) + l,    ln y = ln T + s t_5,    s^2 = 0.08^2 + (0.25 f)^2 + h^2 + g^2 + p^2 + (l/T)^2
 //! ```
 //!
 //! It printed that d_i of N steps were done at t_i, i = 0 to m. r is the time of a step in the later half of these: the first ones
@@ -9,7 +9,8 @@
 //! the point, because the first steps say little of the last. f is the logarithm of how many times as long a step after this part of
 //! the work takes as one of the later half. It is read off the largest canary that ran to its end, where steps may get dearer and
 //! epochs have pauses. Only half of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes
-//! after the last step, by a line in the share through the smallest and the largest canary.
+//! after the last step, by a line in the share through the smallest and the largest canary. What comes late may grow faster than the
+//! first steps: h is by how much f would rise from the largest canary to all data, as it rose with ln x from a smaller one.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
@@ -57,8 +58,8 @@ pub(super) struct ByProgress<'a> {
     reached: f64,
     /// Whether the canaries that ran to their end have as many steps.
     pub(super) is_all_shown: bool,
-    /// Whether the run says how many steps it has, or how many a pass has.
-    pub(super) has_total: bool,
+    /// Whether the run says how many steps it has, or how many a pass has, and did as large a part as half of the largest canary.
+    pub(super) confirms: bool,
     time: Predictive,
 }
 
@@ -120,6 +121,7 @@ impl<'a> ByProgress<'a> {
         };
         let shape = ended.large.shape([middle, last.1].map(|done| done / total));
         let doubt = shape.map_or(WITHOUT_SHAPE, |shape| SHAPE_DOUBT * shape);
+        let later = ended.growth_of_shape([middle, last.1].map(|done| done / total));
         let of_left = rate * (SHAPE_COUNTS * shape.unwrap_or(0.0)).exp();
         let (left, tail) = (total - last.1, ended.in_line(Steps::tail));
         let said = last.0 + left * of_left + tail;
@@ -129,12 +131,12 @@ impl<'a> ByProgress<'a> {
         // No canary shows a tail of all data: it may as well be so many times as long that only its order is known.
         let of_tail = tail / said;
         let scale = NOISE.hypot(doubt).hypot(drift).hypot((time / said).ln());
-        let scale = scale.hypot(of_tail);
+        let scale = scale.hypot(of_tail).hypot(later);
         (time.is_finite() && scale.is_finite()).then(|| Self {
             run,
             reached: last.1 / total,
             is_all_shown: ended.have_as_many(total),
-            has_total: steps.progress.pass.is_some(),
+            confirms: steps.progress.pass.is_some() && last.1 / total >= ended.large.share / 2.0,
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
         })
     }
@@ -210,9 +212,10 @@ fn does_all(run: &Measurement) -> bool {
     run.work_share() == 1.0
 }
 
-/// The smallest and the largest canary that ran to their end.
+/// The smallest and the largest canary that ran to their end, and those between them, from small to large.
 struct EndedCanaries<'a> {
     small: Steps<'a>,
+    between: Vec<Steps<'a>>,
     large: Steps<'a>,
 }
 
@@ -226,9 +229,25 @@ impl<'a> EndedCanaries<'a> {
         // All that a small canary does may come at once.
         let is_sound = large.progress.spoilt().is_none() && large.is_like(&large);
         let are_alike = is_sound && all.iter().all(|run| run.is_like(&large));
-        let small = all.into_iter().next()?;
+        let mut all = all.into_iter();
+        let small = all.next()?;
         let are_two = large.share > ONE_SIZE * small.share && large.share < 1.0;
-        (are_alike && are_two).then_some(Self { small, large })
+        (are_alike && are_two).then(|| Self {
+            small,
+            between: all.collect(),
+            large,
+        })
+    }
+
+    /// By how much the shape of all data exceeds that of the largest canary, as it rose from the smallest one that shows it; 0 where
+    /// it fell, or where none does.
+    fn growth_of_shape(&self, window: [f64; 2]) -> f64 {
+        let smaller = [&self.small].into_iter().chain(&self.between);
+        let mut smaller = smaller.filter(|run| self.large.share > ONE_SIZE * run.share);
+        let of = |run: &Steps| Some((run.share.ln(), run.shape(window)?));
+        let (small, large) = (smaller.find_map(of), of(&self.large));
+        let slope = small.zip(large).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0));
+        (slope.unwrap_or(0.0) * -self.large.share.ln()).max(0.0)
     }
 
     /// By the line in the share, not falling.

@@ -129,17 +129,14 @@ fn what_no_canary_came_to_is_in_doubt() {
     let epochs = ["21: 1+100x0.2 of 100", "201: 1+100x2 of 100"];
     let rounds = ["21: 1+100x0.2 of ?", "201: 1+100x2 of ?"];
     let steps = ["26: 1+10x2 of 10", "215: 10+100x2 of 100"];
-    let unconfirmed = Some(Doubt::NotConfirmed);
+    let open = (Some(false), Some(Doubt::NotConfirmed), true);
     for (canaries, full, found) in [
         (epochs, "300: 100+10x20 of 100", (Some(false), None, false)),
         (steps, "300: 100+100x2 of 1000", (Some(true), None, false)),
         (epochs, "300: 100+10x20 of 200", (None, None, true)),
         (epochs, "300: 0@1 of 100", (None, None, true)),
-        (
-            rounds,
-            "300: 100+10x20 of ?",
-            (Some(false), unconfirmed, true),
-        ),
+        (rounds, "300: 100+10x20 of ?", open),
+        (epochs, "300: 100+2x100 of 100", open),
     ] {
         assert_eq!(of(canaries, full), found, "{full}");
     }
