@@ -10,7 +10,8 @@
 //! the work takes as one of the later half. It is read off the largest canary that ran to its end, where steps may get dearer and
 //! epochs have pauses. Only half of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes
 //! after the last step, by a line in the share through the smallest and the largest canary. What comes late may grow faster than the
-//! first steps: h is by how much f would rise from the largest canary to all data, as it rose with ln x from a smaller one.
+//! first steps: h is by how much f would rise from the largest canary to all data, as it rose with ln x from a smaller one; where
+//! none is long enough to show that, the time may be as much longer as by steeper laws.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
@@ -56,7 +57,7 @@ pub(super) struct ByProgress<'a> {
     pub(super) run: &'a Measurement,
     /// The share of its steps that it had done, in (0, 1].
     reached: f64,
-    /// Whether the canaries that ran to their end have as many steps.
+    /// Whether the canaries that ran to their end have as many steps, and show whether the late ones grow faster.
     pub(super) is_all_shown: bool,
     /// Whether the run says how many steps it has, or how many a pass has, and did as large a part as half of the largest canary.
     pub(super) confirms: bool,
@@ -131,11 +132,11 @@ impl<'a> ByProgress<'a> {
         // No canary shows a tail of all data: it may as well be so many times as long that only its order is known.
         let of_tail = tail / said;
         let scale = NOISE.hypot(doubt).hypot(drift).hypot((time / said).ln());
-        let scale = scale.hypot(of_tail).hypot(later);
+        let scale = scale.hypot(of_tail).hypot(later.unwrap_or(0.0));
         (time.is_finite() && scale.is_finite()).then(|| Self {
             run,
             reached: last.1 / total,
-            is_all_shown: ended.have_as_many(total),
+            is_all_shown: ended.have_as_many(total) && later.is_some(),
             confirms: steps.progress.pass.is_some() && last.1 / total >= ended.large.share / 2.0,
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
         })
@@ -240,14 +241,14 @@ impl<'a> EndedCanaries<'a> {
     }
 
     /// By how much the shape of all data exceeds that of the largest canary, as it rose from the smallest one that shows it; 0 where
-    /// it fell, or where none does.
-    fn growth_of_shape(&self, window: [f64; 2]) -> f64 {
+    /// it fell, and `None` where none does.
+    fn growth_of_shape(&self, window: [f64; 2]) -> Option<f64> {
         let smaller = [&self.small].into_iter().chain(&self.between);
         let mut smaller = smaller.filter(|run| self.large.share > ONE_SIZE * run.share);
         let of = |run: &Steps| Some((run.share.ln(), run.shape(window)?));
         let (small, large) = (smaller.find_map(of), of(&self.large));
         let slope = small.zip(large).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0));
-        (slope.unwrap_or(0.0) * -self.large.share.ln()).max(0.0)
+        Some((slope? * -self.large.share.ln()).max(0.0))
     }
 
     /// By the line in the share, not falling.
