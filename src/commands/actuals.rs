@@ -39,45 +39,7 @@ pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) ->
     let forecasts = async {
         let mut forecast_jobs = Vec::new();
         for job in jobs {
-            // What the history has of it. Runs nothing.
-            history.kept.check_writable(&job.name).await?;
-            let mut session = backend::open(&*runner.backend, &project, job).await?;
-            let dataset = session.list().await?.dataset;
-            // No canary runs, so none is planned.
-            let planned = Planned {
-                dataset: &dataset,
-                alternatives: &mut [],
-                code: project.code_key(job)?,
-                as_written: project.as_written(job),
-                pools: None,
-            };
-            let ready = session.prepare(planned).await?;
-            project.learn_host(ready.room(&job.instance).host);
-            let keys = backend::keys(&*ready, &project, job, &dataset).await?;
-            let newest = history.newest_forecast(job, &keys).await?;
-            let found = newest.and_then(|(record, forecast)| {
-                let row = forecast.forecasts.into_iter().next()?;
-                Some((record.recorded_at, row))
-            });
-            let Some((made_at, forecast)) = found else {
-                return Err(AppError::usage(format!(
-                    "there is no forecast of job `{}` to hold a full run against: the history has none of this code and data on {}",
-                    job.name, job.instance
-                ))
-                .help(format!(
-                    "forecast first: `canary-gate run --all --job {}`, with the same `--spec`",
-                    job.name
-                )));
-            };
-            forecast_jobs.push(ForecastJob {
-                job,
-                dataset,
-                ready,
-                offer: project.offer(&job.instance),
-                keys,
-                made_at,
-                forecast,
-            });
+            forecast_jobs.push(forecast_job(&runner, job, &history).await?);
         }
         Ok::<_, AppError>(forecast_jobs)
     };
@@ -136,4 +98,51 @@ struct ForecastJob<'a> {
     keys: BackendKeys,
     made_at: Timestamp,
     forecast: InstanceForecast,
+}
+
+/// What the history has of a job. Runs nothing.
+async fn forecast_job<'a>(
+    runner: &'a Runner<'_>,
+    job: &'a Job,
+    history: &RunHistory,
+) -> AppResult<ForecastJob<'a>> {
+    history.kept.check_writable(&job.name).await?;
+    let project = runner.project;
+    let mut session = backend::open(&*runner.backend, project, job).await?;
+    let dataset = session.list().await?.dataset;
+    // No canary runs, so none is planned.
+    let planned = Planned {
+        dataset: &dataset,
+        alternatives: &mut [],
+        code: project.code_key(job)?,
+        as_written: project.as_written(job),
+        pools: None,
+    };
+    let ready = session.prepare(planned).await?;
+    project.learn_host(ready.room(&job.instance).host);
+    let keys = backend::keys(&*ready, project, job, &dataset).await?;
+    let newest = history.newest_forecast(job, &keys).await?;
+    let found = newest.and_then(|(record, forecast)| {
+        let row = forecast.forecasts.into_iter().next()?;
+        Some((record.recorded_at, row))
+    });
+    let Some((made_at, forecast)) = found else {
+        return Err(AppError::usage(format!(
+            "there is no forecast of job `{}` to hold a full run against: the history has none of this code and data on {}",
+            job.name, job.instance
+        ))
+        .help(format!(
+            "forecast first: `canary-gate run --all --job {}`, with the same `--spec`",
+            job.name
+        )));
+    };
+    Ok(ForecastJob {
+        job,
+        dataset,
+        ready,
+        offer: project.offer(&job.instance),
+        keys,
+        made_at,
+        forecast,
+    })
 }

@@ -7,14 +7,15 @@ use crate::assess::input::JobInput;
 use crate::assess::{judge, whole_report};
 use crate::cli::ForecastArguments;
 use crate::commands::publish::{self, ReportOutput};
-use crate::console::files;
+use crate::console::files::{self};
 use crate::console::{AppError, AppResult, Loudness};
 use crate::exit::Strictness;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::outcome;
-use crate::instance::{InstanceConfiguration, InstanceType, Offer, tables};
+use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf, tables};
 use crate::measurement::Measurement;
-use crate::spec::{Budget, OnInconclusive};
+use crate::report::JobReport;
+use crate::spec::{Budget, Job, OnInconclusive};
 use crate::workspace::project::DEFAULT_REGION;
 use crate::workspace::{Project, base_policy, environment_region, recorded};
 
@@ -52,7 +53,7 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
         Some(project) => Box::new(project.spec.allowed()),
         None => Box::new(|_| true),
     };
-    let (unwritten, mut jobs) = (Budget::unwritten(), Vec::new());
+    let mut jobs = Vec::new();
     for (name, measurements) in by_job(recorded.measurements, &arguments.jobs)? {
         let (measurements, note) = newest_run(measurements);
         let notes: Vec<String> = recorded.notes.iter().cloned().chain(note).collect();
@@ -62,41 +63,8 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
             (Some(project), None) => project.offer(instance),
             (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
         };
-        // The budget is judged on the spec's instance, measured or not; its alternatives follow in their order.
-        let of_spec = known.into_iter();
-        let of_spec = of_spec.flat_map(|job| [&job.instance].into_iter().chain(&job.alternatives));
-        let mut instances: Vec<&InstanceConfiguration> = of_spec.collect();
-        for measurement in &measurements {
-            if !instances.iter().any(|known| measurement.is_on(known)) {
-                instances.push(&measurement.instance);
-            }
-        }
-        let Some((first, others)) = instances.split_first() else {
-            unreachable!("a job is named by its measurements");
-        };
-        let not_measured = |instance: &InstanceConfiguration| {
-            let is_measured = measurements.iter().any(|run| run.is_on(instance));
-            (!is_measured).then(|| NOT_IN_FILE.to_owned())
-        };
-        jobs.push(judge::job_report(&JobInput {
-            name: &name,
-            instance: first,
-            budget: known.map_or(&unwritten, |job| &job.budget),
-            affected_by: &[],
-            alternatives: (others.iter())
-                .map(|instance| (*instance, not_measured(instance)))
-                .collect(),
-            measurements: &measurements,
-            job: known,
-            none_on_all: Some(NOT_IN_FILE.to_owned()),
-            worst_case: None,
-            offer_of: &offer_of,
-            layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
-            base: None,
-            is_allowed: &*is_allowed,
-            lacks_probe: None,
-            notes,
-        }));
+        let report = offline_report(&name, known, &measurements, &offer_of, &*is_allowed, notes);
+        jobs.push(report);
     }
     let report = match &project {
         Some(project) => {
@@ -115,6 +83,53 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
         }
     };
     output.publish(&report)
+}
+
+/// One job's part of the report, from its recorded measurements alone.
+fn offline_report(
+    name: &str,
+    known: Option<&Job>,
+    measurements: &[Measurement],
+    offer_of: OfferOf<'_>,
+    is_allowed: &dyn Fn(&InstanceType) -> bool,
+    notes: Vec<String>,
+) -> JobReport {
+    // The budget is judged on the spec's instance, measured or not; its alternatives follow in their order.
+    let of_spec = known.into_iter();
+    let of_spec = of_spec.flat_map(|job| [&job.instance].into_iter().chain(&job.alternatives));
+    let mut instances: Vec<&InstanceConfiguration> = of_spec.collect();
+    for measurement in measurements {
+        if !instances.iter().any(|known| measurement.is_on(known)) {
+            instances.push(&measurement.instance);
+        }
+    }
+    let unwritten = Budget::unwritten();
+    let Some((first, others)) = instances.split_first() else {
+        unreachable!("a job is named by its measurements");
+    };
+    let not_measured = |instance: &InstanceConfiguration| {
+        let is_measured = measurements.iter().any(|run| run.is_on(instance));
+        (!is_measured).then(|| NOT_IN_FILE.to_owned())
+    };
+    judge::job_report(&JobInput {
+        name,
+        instance: first,
+        budget: known.map_or(&unwritten, |job| &job.budget),
+        affected_by: &[],
+        alternatives: (others.iter())
+            .map(|instance| (*instance, not_measured(instance)))
+            .collect(),
+        measurements,
+        job: known,
+        none_on_all: Some(NOT_IN_FILE.to_owned()),
+        worst_case: None,
+        offer_of,
+        layout: known.map_or_else(DataLayout::default, |job| DataLayout::of(job, None)),
+        base: None,
+        is_allowed,
+        lacks_probe: None,
+        notes,
+    })
 }
 
 /// Of a job's measurements those from the newest run of the gate in the file, and a word on the others.

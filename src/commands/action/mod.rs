@@ -72,55 +72,62 @@ pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
     }
     let mut publisher = Publisher::open(environment, &inputs);
     let mut published = Vec::new();
-    // Checks one spec after another, and publishes what is found of each that the change touches. What is to be said beside or in
-    // place of it; `None` where one spec was to be checked, and was.
-    let all = async {
-        // First of all: the first process of a container ignores a signal that it does not listen for.
-        let mut interruption = signals::watch()?;
-        let begun = begin(&mut publisher, &wrong);
-        let step = match interruption.unless_interrupted(begun).await?? {
-            ControlFlow::Continue(step) => step,
-            ControlFlow::Break(checked) => return Ok(Some(checked)),
-        };
-        let SharedStep(trigger, specs) = &step;
-        for spec in &specs.all {
-            // The next one hears the signals of this one's time too.
-            let heard = std::mem::replace(&mut interruption, signals::watch()?);
-            let mut own = match &spec.spec {
-                Some(spec) if specs.are_many => publisher.of(&spec.to_string_lossy()),
-                _ => publisher.clone(),
-            };
-            let is_beyond = published.len() == MOST_SPECS && trigger.pull_request().is_some();
-            let checked = match is_beyond {
-                true => Err(beyond_the_most(&mut own, trigger).into()),
-                false => check(&mut own, &step, spec, heard, loudness).await,
-            };
-            let Some(checked) = checked.transpose() else {
-                continue;
-            };
-            if specs.are_many {
-                say(&format!("spec {}:", printable(&own.subject)));
-            }
-            let one = own.publish(checked).await;
-            specs.spend(&one.checked);
-            let code = one.checked.report.exit_code;
-            published.push(one);
-            publisher.stamp.commit = own.stamp.commit;
-            if is_beyond || exit::is_interruption(code) {
-                break;
-            }
-        }
-        if !specs.are_many {
-            return Ok::<_, GateFailure>(None);
-        }
-        publisher.is_sum = !published.is_empty();
-        (publisher.comment).take_if(|_| !specs.commented.contains(&publisher.subject));
-        Ok(Some(sum_of(&published, specs.all.len())))
-    };
+    let all = each_spec(&mut publisher, &mut published, &wrong, loudness);
     if let Some(checked) = all.await.transpose() {
         published.push(publisher.publish(checked).await);
     }
     Ok(publisher.end(&published))
+}
+
+/// Checks one spec after another, and publishes what is found of each that the change touches. What is to be said beside or in place
+/// of it; `None` where one spec was to be checked, and was.
+async fn each_spec(
+    publisher: &mut Publisher<'_>,
+    published: &mut Vec<PublishedSpec>,
+    wrong: &[String],
+    loudness: Loudness,
+) -> Result<Option<Checked>, GateFailure> {
+    // First of all: the first process of a container ignores a signal that it does not listen for.
+    let mut interruption = signals::watch()?;
+    let begun = begin(publisher, wrong);
+    let step = match interruption.unless_interrupted(begun).await?? {
+        ControlFlow::Continue(step) => step,
+        ControlFlow::Break(checked) => return Ok(Some(checked)),
+    };
+    let SharedStep(trigger, specs) = &step;
+    for spec in &specs.all {
+        // The next one hears the signals of this one's time too.
+        let heard = std::mem::replace(&mut interruption, signals::watch()?);
+        let mut own = match &spec.spec {
+            Some(spec) if specs.are_many => publisher.of(&spec.to_string_lossy()),
+            _ => publisher.clone(),
+        };
+        let is_beyond = published.len() == MOST_SPECS && trigger.pull_request().is_some();
+        let checked = match is_beyond {
+            true => Err(beyond_the_most(&mut own, trigger).into()),
+            false => check(&mut own, &step, spec, heard, loudness).await,
+        };
+        let Some(checked) = checked.transpose() else {
+            continue;
+        };
+        if specs.are_many {
+            say(&format!("spec {}:", printable(&own.subject)));
+        }
+        let one = own.publish(checked).await;
+        specs.spend(&one.checked);
+        let code = one.checked.report.exit_code;
+        published.push(one);
+        publisher.stamp.commit = own.stamp.commit;
+        if is_beyond || exit::is_interruption(code) {
+            break;
+        }
+    }
+    if !specs.are_many {
+        return Ok(None);
+    }
+    publisher.is_sum = !published.is_empty();
+    (publisher.comment).take_if(|_| !specs.commented.contains(&publisher.subject));
+    Ok(Some(sum_of(published, specs.all.len())))
 }
 
 /// Of the first spec that is not looked at.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::assess::input::JobInput;
+use crate::assess::input::{BaseResult, JobInput};
 use crate::assess::{judge, whole_report};
 use crate::backend::BackendKeys;
 use crate::change::AffectedJob;
@@ -18,6 +18,7 @@ use crate::gate::{RunHistory, outcome};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::report::{self, JobReport, Report};
+use crate::spec::Job;
 use crate::verdict::{Reason, Verdict};
 use crate::workspace::{Checkout, Project, recorded};
 
@@ -83,38 +84,8 @@ pub(super) async fn report(
         };
         let base = history.base(job, &keys, request.base.as_ref()).await;
         let base = base.map_err(|error| error.during("looking for what to compare with"))?;
-        let not_measured = |instance: &InstanceConfiguration| {
-            let is_measured = part.measurements.iter().any(|run| run.is_on(instance));
-            let mut rows = part.forecasts.iter();
-            let row = rows.find(|row| row.instance.is_same_machines(instance));
-            let why = row.and_then(|row| row.not_measured.clone());
-            (!is_measured).then(|| why.unwrap_or_else(|| "no part measured it".to_owned()))
-        };
-        let mut report = judge::job_report(&JobInput {
-            name: &job.name,
-            instance: &job.instance,
-            budget: &job.budget,
-            affected_by: by,
-            alternatives: (job.alternatives.iter())
-                .map(|instance| (instance, not_measured(instance)))
-                .collect(),
-            measurements: &measurements,
-            job: Some(job),
-            none_on_all: not_measured(&job.instance),
-            worst_case: part.spend.worst_case_usd,
-            offer_of: &|instance| project.offer_to(job, instance),
-            layout: DataLayout::of(job, None),
-            base: base.as_ref(),
-            is_allowed: &project.spec.allowed(),
-            lacks_probe: None,
-            notes: part.notes.clone(),
-        });
-        // Without a written budget only the leg knows that its canaries could not be decided.
-        if report.verdict == Verdict::NotJudged && part.verdict == Verdict::Unknown {
-            report.verdict = Verdict::Unknown;
-            report.reason = part.reason.clone();
-        }
-        jobs.push(report);
+        let base = base.as_ref();
+        jobs.push(judged_again(project, job, by, part, &measurements, base));
     }
     let mut notes = request.notes.clone();
     let names = merged.jobs.iter().map(|part| &part.name);
@@ -128,6 +99,49 @@ pub(super) async fn report(
     let troubles = report.failures.iter().map(|_| exit::TOOL_FAILED);
     report.exit_code = report::exit_code(&report.jobs, troubles, request.strictness);
     Ok(report)
+}
+
+/// A job's measurements under this project's budget.
+fn judged_again(
+    project: &Project,
+    job: &Job,
+    by: &[String],
+    part: &JobReport,
+    measurements: &[Measurement],
+    base: Option<&BaseResult>,
+) -> JobReport {
+    let not_measured = |instance: &InstanceConfiguration| {
+        let is_measured = part.measurements.iter().any(|run| run.is_on(instance));
+        let mut rows = part.forecasts.iter();
+        let row = rows.find(|row| row.instance.is_same_machines(instance));
+        let why = row.and_then(|row| row.not_measured.clone());
+        (!is_measured).then(|| why.unwrap_or_else(|| "no part measured it".to_owned()))
+    };
+    let mut report = judge::job_report(&JobInput {
+        name: &job.name,
+        instance: &job.instance,
+        budget: &job.budget,
+        affected_by: by,
+        alternatives: (job.alternatives.iter())
+            .map(|instance| (instance, not_measured(instance)))
+            .collect(),
+        measurements,
+        job: Some(job),
+        none_on_all: not_measured(&job.instance),
+        worst_case: part.spend.worst_case_usd,
+        offer_of: &|instance| project.offer_to(job, instance),
+        layout: DataLayout::of(job, None),
+        base,
+        is_allowed: &project.spec.allowed(),
+        lacks_probe: None,
+        notes: part.notes.clone(),
+    });
+    // Without a written budget only the leg knows that its canaries could not be decided.
+    if report.verdict == Verdict::NotJudged && part.verdict == Verdict::Unknown {
+        report.verdict = Verdict::Unknown;
+        report.reason = part.reason.clone();
+    }
+    report
 }
 
 /// Refuses a tracked part: a pull request could commit measurements of its choice.

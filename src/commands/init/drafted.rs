@@ -287,22 +287,15 @@ fn drafted_channels<'a>(
     let names = script.map_or(&[][..], |script| &script.channels);
     let options = script.map_or(&[][..], |script| &script.options);
     let mut free: Vec<&FoundData> = overview.data.iter().collect();
-    let is_read = |data: &&FoundData| script.is_some_and(|script| script.names(&data.path));
     let mut found = Vec::new();
     for name in names {
         let is_training = names.len() == 1 || name.starts_with("train");
-        // What the script reads, what has its name, or for training the likeliest of all.
-        // `training` is `train`, `val` is `validation`.
-        let stem = name.get(..3).unwrap_or(name);
-        let is_named = |data: &&FoundData| data.name().to_lowercase().starts_with(stem);
-        let mut all = free.iter().copied();
-        let data = all.clone().find(is_read).or_else(|| all.find(is_named));
-        let data = data.or(free.first().copied().filter(|_| is_training));
+        let data = data_for(&free, script, name, is_training);
         free.retain(|other| data.is_none_or(|data| data.path != other.path));
         found.push((name.clone(), data));
     }
     if names.is_empty() {
-        free.retain(is_read);
+        free.retain(|data| script.is_some_and(|script| script.names(&data.path)));
         let first = free.first().copied().or(overview.data.first());
         found.push(("train".to_owned(), first));
         let others = free.into_iter().skip(1).take(MOST_OTHERS);
@@ -355,4 +348,20 @@ fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work
         text += &format!("        {name}: {{uri: {uri}{sample}}}    # {said}\n");
     }
     text
+}
+
+/// The data that a channel most likely has: what the script reads, what has its name, or for training the likeliest of all.
+fn data_for<'a>(
+    free: &[&'a FoundData],
+    script: Option<&FoundScript>,
+    name: &str,
+    is_training: bool,
+) -> Option<&'a FoundData> {
+    let is_read = |data: &&FoundData| script.is_some_and(|script| script.names(&data.path));
+    // `training` is `train`, `val` is `validation`.
+    let stem = name.get(..3).unwrap_or(name);
+    let is_named = |data: &&FoundData| data.name().to_lowercase().starts_with(stem);
+    let mut all = free.iter().copied();
+    let found = all.clone().find(is_read).or_else(|| all.find(is_named));
+    found.or(free.first().copied().filter(|_| is_training))
 }
