@@ -1,10 +1,9 @@
 //! What lies between the canaries and the full run, for a drawing: the forecast of runs with less of the data.
 
-use super::{LawsOfTime, Runs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Estimate;
+use super::{Estimate, LawsOfTime, Runs};
 use crate::measurement::Measurement;
 use crate::units::Fraction;
 

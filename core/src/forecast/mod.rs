@@ -151,7 +151,7 @@ pub struct KnownPeak {
 }
 
 impl Forecast {
-    /// A forecast that knows nothing, for one reason.
+    /// A forecast that knows nothing, for one reason: in all else it is that of no runs.
     pub fn unknown(reason: &Unknown) -> Self {
         let offer = Offer::unknown(&InstanceConfiguration::default());
         let basis = Basis {

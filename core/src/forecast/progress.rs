@@ -6,21 +6,22 @@
 //!
 //! It printed that d_i of N steps were done at t_i, i = 0 to m. r is the time of a step in the later half of these: the first ones
 //! warm up. g is the logarithm of how many times as long that is as in the earlier half; it widens the interval and does not move
-//! the point, because the first steps say little of the last. f is the logarithm of how many times as long a step after this part of
-//! the work takes as one of the later half. It is read off the largest canary that ran to its end, where steps may get dearer and
-//! epochs have pauses. Only half of f moves the point, because each step of a small canary carries an overhead that those of the full run do not. l is what comes
-//! after the last step, by a line in the share through the smallest and the largest canary. What comes late may grow faster than the
-//! first steps: h is by how much f would rise from the largest canary to all data, as it rose with ln x from a smaller one; where
-//! none is long enough to show that, the time may be as much longer as by steeper laws.
+//! the point, because the first steps say little of the last. f is the logarithm of how many times as long a later step takes as
+//! one of the window, which is the later half of these steps. It is read off the largest canary that ran to its end: there later
+//! steps may take longer, and epochs may have pauses. Only half of f moves the point, because each step of a small canary carries
+//! an overhead that those of the full run do not. l is what comes after the last step, by a line in the share through the smallest
+//! and the largest canary. Later steps may grow faster with the data than the first ones: h is by how much f would rise from the
+//! largest canary to all data, as it rose with ln x from a smaller one. Where no small canary has a window long enough to show
+//! that, the time may be as much longer as by steeper laws.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
 //!
-//! A script may print what it likes. So its steps must be about as many as the smaller canaries' lead to, and nothing is within a
-//! limit that the full run passes more likely than not by the laws of these, or may pass where these say another time
-//! ([`Forecast::doubt_of_progress`]). Where the smaller
-//! canaries have fewer steps, nobody saw the last ones of the full run: the time may then be as much longer as by steeper laws. Where
-//! it prints no total, nobody knows how many steps it has, and nothing is within.
+//! A script may print what it likes. So its steps must be about as many as the smaller canaries' lead to. Nothing is within a limit
+//! that the full run passes more likely than not by the laws of these, or may pass where these lead to another time
+//! ([`Forecast::doubt_of_progress`]). Where the smaller canaries have fewer steps, none of them shows the last steps of the full
+//! run: the time may then be as much longer as by steeper laws. Where the full run prints no total, nobody knows how many steps it
+//! has; where it did a smaller part of them than half of the largest canary's share, it shows too little. Then nothing is within.
 //!
 //! `benches/progress` has the 17 jobs of nine libraries that the constants were chosen on and judged by.
 
@@ -120,9 +121,10 @@ impl<'a> ByProgress<'a> {
             true => OF_FEW_POINTS,
             false => (rate / of_step(first, half)).ln(),
         };
-        let shape = ended.large.shape([middle, last.1].map(|done| done / total));
+        let window = [middle, last.1].map(|done| done / total);
+        let shape = ended.large.shape(window);
         let doubt = shape.map_or(WITHOUT_SHAPE, |shape| SHAPE_DOUBT * shape);
-        let later = ended.growth_of_shape([middle, last.1].map(|done| done / total));
+        let later = ended.growth_of_shape(window);
         let of_left = rate * (SHAPE_COUNTS * shape.unwrap_or(0.0)).exp();
         let (left, tail) = (total - last.1, ended.in_line(Steps::tail));
         let said = last.0 + left * of_left + tail;

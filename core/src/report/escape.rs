@@ -5,7 +5,9 @@
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
 use super::redact::redact;
-use crate::secret::unseen::{is_invisible, skip_control_sequence, skip_escape_sequence};
+use crate::secret::unseen::{
+    is_invisible, skip_control_sequence, skip_escape_sequence, without_commands,
+};
 
 /// As long as a name of a job or an instance may be shown.
 pub const NAME_LIMIT: usize = 120;
@@ -158,24 +160,6 @@ pub fn for_terminal(text: &str, limit: usize) -> String {
 pub fn lines_for_terminal(text: &str, limit: usize) -> impl Iterator<Item = String> {
     let lines = text.lines();
     lines.map(move |line| without_commands(&cleaned(line, limit, Spaces::Kept)))
-}
-
-/// Nothing in the line is a workflow command.
-pub(super) fn without_commands(text: &str) -> String {
-    let text = text.replace("##[", "## [");
-    let mut shown = String::with_capacity(text.len());
-    let mut at_word_start = true;
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        shown.push(character);
-        // `::error::` counts at the start of a line, and wrapping may put any word there.
-        let opens_command = at_word_start && character == ':' && rest.peek() == Some(&':');
-        if opens_command {
-            shown.push(' ');
-        }
-        at_word_start = character == ' ' || opens_command;
-    }
-    shown
 }
 
 /// Text of several lines as a fenced block, with its spaces kept: an excerpt of a file with a mark below. At most `lines`

@@ -6,10 +6,10 @@ pub use super::document::ReportDepth;
 use super::document::{
     Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, Title,
 };
-use super::escape::without_commands;
 use super::mark::{Mark, Tone};
 use super::{Label, Prose, Report, compose, failures, words};
 use crate::grammar::wrap;
+use crate::secret::unseen::without_commands;
 use crate::verdict::Verdict;
 
 /// How the terminal takes text.

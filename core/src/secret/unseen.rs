@@ -24,6 +24,24 @@ pub(super) fn without_unseen(text: &str) -> String {
     seen
 }
 
+/// Nothing in the line is a workflow command.
+pub fn without_commands(text: &str) -> String {
+    let text = text.replace("##[", "## [");
+    let mut shown = String::with_capacity(text.len());
+    let mut at_word_start = true;
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        shown.push(character);
+        // `::error::` counts at the start of a line, and wrapping may put any word there.
+        let opens_command = at_word_start && character == ':' && rest.peek() == Some(&':');
+        if opens_command {
+            shown.push(' ');
+        }
+        at_word_start = character == ' ' || opens_command;
+    }
+    shown
+}
+
 /// What follows ESC, by ECMA-48: a control sequence, a string up to its terminator, or a single character.
 pub fn skip_escape_sequence(characters: &mut Peekable<impl Iterator<Item = char>>) {
     match characters.peek() {

@@ -10,7 +10,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 
 use super::FilePosition;
 use crate::grammar::{count, wrap};
-use crate::secret::unseen::is_invisible;
+use crate::secret::unseen::{is_invisible, without_commands};
 
 /// The problems of a spec that could not be read; never empty.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -137,9 +137,8 @@ impl SpecErrors {
             false => (Renderer::plain(), "×"),
         };
         let renderer = renderer.term_width(width).decor_style(DecorStyle::Unicode);
-        // Beside `error: `, or below a line's number `╰ help: `. A runner of CI obeys a line that begins with `::`.
-        let harmless = |text: &str| text.replace("::", ": :").replace("::", ": :");
-        let wrapped = |text: &str| wrap(&harmless(text), width.max(60) - 16, 0).join("\n");
+        // Beside `error: `, or below a line's number `╰ help: `.
+        let wrapped = |text: &str| wrap(&without_commands(text), width.max(60) - 16, 0).join("\n");
         let lines = NumberedLines::of(&self.bytes);
         let mut text = format!("  {mark} {self}\n");
         for problem in self.problems.iter().take(Self::SHOWN) {
@@ -308,7 +307,7 @@ error: a: this one is not right, and there is so much to say about it
             report.chars().all(|c| c == '\n' || !c.is_control()),
             "{report:?}"
         );
-        assert!(!report.contains(['\u{202e}', '\u{200b}']) && !report.contains("::"));
+        assert!(!report.contains(['\u{202e}', '\u{200b}']) && !report.contains(" ::"));
     }
 
     #[test]

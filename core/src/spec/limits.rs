@@ -78,6 +78,7 @@ patterns! {
     is_security_group = "sg-[A-Za-z0-9-]{1,29}";
     is_file_system = "fs-[0-9a-f]{8,17}";
     is_kms_key = "[A-Za-z0-9:/_-]{0,2048}";
+    /// `v1-g1a2b3c4`, which Git reads as that commit.
     is_described_commit = r".*-g[0-9a-f]{4,}";
     /// `OWNER/REPOSITORY/PATH@REF`; no part is `.` or `..`.
     is_policy_address = r"(?-u)\w[\w-]*/\.?[\w-][\w.-]*(/\.?[\w+-][\w.+-]*)+@[\w+-][\w.+-]*(/[\w+-][\w.+-]*)*";

@@ -48,13 +48,15 @@ pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
         errors: Errors::of(last_line.as_deref(), canary.log_tail),
     };
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
-    let of = MemoryOf::Gpu;
     let (way_out, cure) = rows.find_map(|row| row(&failure)).unzip();
     Measurement {
         way_out,
         cure: cure.flatten(),
         outcome: match is_looked_at && failure.is_of_gpu_memory() {
-            true => Outcome::OutOfMemory { of, last_line },
+            true => Outcome::OutOfMemory {
+                of: MemoryOf::Gpu,
+                last_line,
+            },
             false => outcome,
         },
         ..canary.measurement.clone()

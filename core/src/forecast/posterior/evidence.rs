@@ -310,8 +310,8 @@ impl<'a> Evidence<'a> {
 }
 
 /// The laws of a grid over one variable by the trapezoidal rule, the grid made finer where it is not negligible, and then finer and
-/// finer about its highest point: each pass halves `reach` steps on either side of it. `at` adds the laws of a place to a list, `density` gives the logarithm of its
-/// prior density, and `weight` what the evidence of a law becomes at a place that stands for so much.
+/// finer about its highest point: each pass halves `reach` steps on either side of it. `at` adds the laws of a place to a list,
+/// `density` gives the logarithm of its prior density, and `weight` what the evidence of a law becomes at a place that stands for so much.
 fn integrated<F: Copy>(
     places: impl Iterator<Item = f64>,
     reach: usize,

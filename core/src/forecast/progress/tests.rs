@@ -111,8 +111,8 @@ fn a_slow_first_start_does_not_hide_what_the_next_canary_takes() {
     }
 }
 
-/// Where the smaller canaries have fewer steps than the full run, nobody saw its last ones, and these may be dearer. Where the full run
-/// does not go on as they do, or prints no total, it confirms nothing, and nothing is within, however far the limit.
+/// Where the smaller canaries have fewer steps than the full run, none of them shows its last ones, which may take longer. Where the
+/// full run does not go on as they do, prints no total, or hardly began, it confirms nothing: nothing is within, however far the limit.
 #[test]
 fn what_no_canary_came_to_is_in_doubt() {
     let of = |[small, large]: [&str; 2], full| {
