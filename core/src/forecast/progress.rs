@@ -11,8 +11,8 @@
 //! steps may take longer, and epochs may have pauses. Only half of f moves the point, because each step of a small canary carries
 //! an overhead that those of the full run do not. l is what comes after the last step, by a line in the share through the smallest
 //! and the largest canary. Later steps may grow faster with the data than the first ones: h is by how much f would rise from the
-//! largest canary to all data, as it rose with ln x from a smaller one. Where no small canary has a window long enough to show
-//! that, the time may be as much longer as by steeper laws.
+//! largest canary to all data, by the power of the share by which late steps, or what they take beyond the others, rose from a
+//! smaller one. Where no small canary has a window long enough to show that, the time may be as much longer as by steeper laws.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
@@ -48,6 +48,8 @@ const SHORTEST_WINDOW: f64 = 0.02;
 const ALL_STEPS: f64 = 0.9;
 /// Two canaries that print no total did as many steps if these differ by less.
 const SAME_STEPS: f64 = 0.01;
+/// What late steps take beyond earlier ones, in parts of these: less is noise.
+const LEAST_LATE: f64 = 0.02;
 /// Of the share of its steps at which a full run is ended, what it is worth beginning for.
 const LEAST_REACH: f64 = 0.75;
 /// The full run's steps are at most so many times as many, or as few, as by the line through the canaries'.
@@ -178,6 +180,7 @@ pub fn worth_beginning(
 ) -> Option<[f64; 2]> {
     let ended = EndedCanaries::among(&Runs::choose(measurements))?;
     ended.large.progress.pass?;
+    ended.growth_of_shape([share / 2.0, share])?;
     let share = match ended.have_as_many(ended.in_line(|run| run.last().1)) {
         true => share,
         false => share.max(stands_in_for),
@@ -242,15 +245,21 @@ impl<'a> EndedCanaries<'a> {
         })
     }
 
-    /// By how much the shape of all data exceeds that of the largest canary, as it rose from the smallest one that shows it; 0 where
-    /// it fell, and `None` where none does.
+    /// By how much the shape of all data exceeds that of the largest canary, if what late steps take, in all or beyond what earlier
+    /// ones take, rises by a power of the share, as it did from the smallest canary that shows it; 0 where it fell, and `None` where
+    /// none does.
     fn growth_of_shape(&self, window: [f64; 2]) -> Option<f64> {
         let smaller = [&self.small].into_iter().chain(&self.between);
         let mut smaller = smaller.filter(|run| self.large.share > ONE_SIZE * run.share);
-        let of = |run: &Steps| Some((run.share.ln(), run.shape(window)?));
-        let (small, large) = (smaller.find_map(of), of(&self.large));
-        let slope = small.zip(large).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0));
-        Some((slope? * -self.large.share.ln()).max(0.0))
+        let of = |run: &Steps| Some((run.share, run.shape(window)?.exp()));
+        let (small, large) = (smaller.find_map(of)?, of(&self.large)?);
+        let beyond = |base: f64| {
+            let [small_part, part] = [small.1, large.1].map(|late| (late - base).max(LEAST_LATE));
+            let power = (part / small_part).ln() / (large.0 / small.0).ln();
+            let of_all = part * large.0.powf(-power.max(0.0));
+            ((base + of_all) / (base + part)).ln()
+        };
+        Some(beyond(0.0).max(beyond(1.0)))
     }
 
     /// By the line in the share, not falling.
