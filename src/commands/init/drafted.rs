@@ -212,36 +212,45 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
     format!("      command: {words}    # {said}\n{source}")
 }
 
-/// What leads the script to its channels, and the options whose default is a number, but for what may be a secret.
+/// What leads the script to its channels, and as remarks the options whose default is a number: handed over it would hide a change
+/// of the script's own. What may be a secret is in neither.
 fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
     let leads = channels.iter().filter_map(|channel| {
         let option = channel.option?;
         let data = channel.data.map_or_else(String::new, place_of);
         let path = cure::channel_path(&channel.name, &data);
-        Some((option, path, "its channel, in place of what stands"))
+        hyperparameter(option, &path, "guess: its channel, in place of what stands")
     });
     let is_lead = |one: &FoundOption| {
         let mut options = channels.iter().filter_map(|channel| channel.option);
         options.any(|option| std::ptr::eq(option, one))
     };
-    let numbers = script.options.iter().filter(|one| !is_lead(one));
-    let numbers = numbers.filter_map(|one| Some((one, one.number()?.to_owned(), "the default")));
-    let mut lines = String::new();
-    for (option, value, what) in leads.chain(numbers) {
-        let name = &option.name;
-        let set = format!("{name}={value}");
-        if !from_job::is_secret(name) && masked(&set) == set {
-            let (name, value) = (yaml::text(name), yaml::text_or_number(&value));
-            let said = comment(&format!("guess: {what} at {}", option.place));
-            lines += &format!("        {name}: {value}    # {said}\n");
-        }
+    let others = script.options.iter().filter(|one| !is_lead(one));
+    let others = others.filter_map(|one| hyperparameter(one, one.number()?, "the default"));
+    let (leads, others) = (Vec::from_iter(leads), Vec::from_iter(others));
+    let (key, remark) = match leads.is_empty() {
+        true => ("# hyperparameters:", "      #   "),
+        false => ("hyperparameters:", "        # "),
+    };
+    if leads.is_empty() && others.is_empty() {
+        return String::new();
     }
-    match lines.is_empty() {
-        true => lines,
-        false => format!(
-            "      # Handed over as SageMaker does: --epochs 10. These are the script's defaults: keep those that matter.\n      hyperparameters:\n{lines}"
-        ),
-    }
+    let leads = leads.iter().map(|line| format!("        {line}\n"));
+    let others = others.iter().map(|line| format!("{remark}{line}\n"));
+    let lines: String = leads.chain(others).collect();
+    format!(
+        "      # Handed over as SageMaker does: --epochs 10. A value here counts in place of the script's default, also once that changes.\n      {key}\n{lines}"
+    )
+}
+
+/// The line of an option; `None` where it may be a secret.
+fn hyperparameter(option: &FoundOption, value: &str, what: &str) -> Option<String> {
+    let name = &option.name;
+    let set = format!("{name}={value}");
+    let is_open = !from_job::is_secret(name) && masked(&set) == set;
+    let (name, value) = (yaml::text(name), yaml::text_or_number(value));
+    let said = comment(&format!("{what} at {}", option.place));
+    is_open.then(|| format!("{name}: {value}    # {said}"))
 }
 
 /// The path of data, which ends with `/` where they are a folder: its name may be like a file's, as `train.parquet`.
