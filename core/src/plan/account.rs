@@ -43,6 +43,7 @@ impl Limit {
     /// What somebody who wants more canaries raises.
     pub fn raised(self) -> &'static str {
         match self {
+            Self::Job => "canary.spend_limit (of a pull request, on its base branch)",
             Self::NewJob => "--max-spend (or merge the spec first)",
             _ => self.name(),
         }

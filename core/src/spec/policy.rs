@@ -159,8 +159,10 @@ fn cap_spend(job: &mut Job, cap: Usd) -> String {
     job.canary.max_seconds = None;
     let asked = job.canary.spend_limit;
     let mut rather = String::new();
-    if asked > cap {
+    if asked >= cap {
         (job.canary.spend_limit, job.is_capped) = (cap, true);
+    }
+    if asked > cap {
         rather = format!(
             ", not the {} that it asks for: raise `max-spend`, or merge the spec first",
             asked.exact()

@@ -146,23 +146,25 @@ impl Inputs {
     }
 }
 
-/// Names a flag of the command line as the input that does the same, in advice and help, which quote nobody.
+/// Names a flag of the command line as the input that does the same, in reasons, advice and help, which quote nobody.
 pub(super) fn name_in(report: &mut Report) {
     let flag = "`?--(max-spend-per-pull-request|max-spend|fresh|strict|on-inconclusive)`?";
     let flag = Regex::new(flag).expect("a constant");
-    let of_jobs = report.jobs.iter_mut().flat_map(|job| {
-        let rows = job.forecasts.iter_mut();
-        let rows = rows.filter_map(|row| row.not_measured.as_mut());
-        let texts = job.advice.iter_mut().chain(rows);
-        texts.chain(&mut job.reason.advice)
-    });
-    let helps = report
-        .failures
-        .iter_mut()
-        .filter_map(|one| one.help.as_mut());
-    of_jobs.chain(helps).for_each(|text| {
-        *text = flag.replace_all(text, "the input `$1`").into_owned();
-    });
+    let name = |text: &mut String, as_input: &str| {
+        *text = flag.replace_all(text, as_input).into_owned();
+    };
+    for job in &mut report.jobs {
+        // Cells and headings show what a mark of code is made of.
+        let cells = job.forecasts.iter_mut();
+        let cells = cells.filter_map(|row| row.not_measured.as_mut());
+        let plain = cells.chain([&mut job.reason.why]);
+        plain.for_each(|text| name(text, "the input $1"));
+        let advice = job.advice.iter_mut().chain(&mut job.reason.advice);
+        advice.for_each(|text| name(text, "the input `$1`"));
+    }
+    for help in report.failures.iter_mut().flat_map(|one| &mut one.help) {
+        name(help, "the input `$1`");
+    }
 }
 
 /// Whether the input may name several specs.

@@ -188,6 +188,16 @@ fn without_a_base_every_job_is_capped_and_nothing_else_changes() {
     );
 }
 
+/// More than the cap is had by another cap or a base, not by a higher limit of its own.
+#[test]
+fn a_new_job_that_asks_for_all_of_the_cap_is_capped() {
+    for (canary, is_capped) in [("", true), ("    canary: {spend_limit: 3 USD}\n", false)] {
+        let head = spec(&format!("{SPEC}{canary}"));
+        let (spec, _) = apply_base_policy(&head, None, CAP, &|_| false).unwrap();
+        assert_eq!(spec.jobs[0].is_capped, is_capped, "{canary}");
+    }
+}
+
 #[test]
 fn thousands_of_differences_are_counted() {
     let prices: String = (0..1000)
