@@ -34,7 +34,7 @@ pub fn beyond_the_share(max_share: Percent, report: &JobReport) -> Option<String
     let share = Percent(100.0 * taken.0 / full_run);
     (share > max_share).then(|| {
         format!(
-            "the canaries took {taken}, {share} of one full run, above `canary.max_share` ({max_share}): three run in any case, planned by those before them; raise it to accept that, or run the training itself"
+            "the canaries took {taken}, {share} of one full run, above `canary.max_share` ({max_share}): a forecast needs three; raise it to accept that, or run the training itself"
         )
     })
 }

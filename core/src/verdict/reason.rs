@@ -9,7 +9,7 @@ use crate::units::{Fraction, Percent};
 
 /// An increase that passes its share but less likely than this its `at_least`, has that said alone.
 const LEAST_CHANCE_SAID: f64 = 0.05;
-/// Of a limit that is so many times the forecast, the distance says nothing that the limit does not.
+/// Of a limit that is so many times the forecast, the distance says nothing that the limit does not, nor how hard it is pressed.
 const FAR_BELOW: f64 = 10.0;
 
 /// Why the job's verdict is what it is, by the line that decides.
@@ -75,7 +75,7 @@ fn worst<'a>(lines: impl DoubleEndedIterator<Item = &'a JudgedLine>) -> Option<&
 }
 
 /// How hard a line is pressed, for comparison: above 1 the point is beyond the limit. A line that a canary has settled
-/// is pressed hardest, an unknown one not at all.
+/// is pressed hardest, one that is unknown or far from its limit not at all.
 fn strain(judged: &JudgedLine) -> f64 {
     let Some(Estimate { point, .. }) = judged.estimate else {
         return match judged.row.verdict {
@@ -84,7 +84,8 @@ fn strain(judged: &JudgedLine) -> f64 {
         };
     };
     let (limit, least) = (judged.row.limit, f64::MIN_POSITIVE);
-    (judged.row.bound).pick(point / limit.max(least), limit / point.max(least))
+    let strain = (judged.row.bound).pick(point / limit.max(least), limit / point.max(least));
+    if strain < 1.0 / FAR_BELOW { 0.0 } else { strain }
 }
 
 /// The full run that lines are about, and how sure they are to be.

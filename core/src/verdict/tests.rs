@@ -332,6 +332,11 @@ fn each_forecast_is_held_against_its_lines() {
                 vec![at_most(Cost, 55.0), at_most(Time, 7200.0)]
             ),
             (
+                "where all are far below, the first",
+                known(),
+                vec![at_most(Time, 1e6), at_most(Cost, 1e4)]
+            ),
+            (
                 "a machine without a GPU",
                 nothing_known(),
                 vec![
