@@ -144,7 +144,7 @@ pub struct ChangeArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare with the merge base of this reference [default: origin's HEAD]. If given, the spec at its tip sets the policy:
+    /// Compare with the merge base of this reference [default: origin's HEAD; without one, on another branch, `main`]. If given, the spec at its tip sets the policy:
     /// budgets, limits and roles.
     #[arg(long, value_name = "REF", env = "CANARY_GATE_BASE")]
     pub base: Option<String>,

@@ -101,12 +101,15 @@ impl GitCheckout {
         process::text(&self.root, ["symbolic-ref", "--quiet", "--short", "HEAD"]).ok()
     }
 
-    /// The target of origin's HEAD, e.g. `origin/main`; `None` without such a remote.
+    /// The target of origin's HEAD, e.g. `origin/main`, else on another branch the local one of that name; `None` without either.
     pub fn default_base(&self) -> Option<String> {
         let named = ["symbolic-ref", "--short", "refs/remotes/origin/HEAD"];
         let named = process::text(&self.root, named);
-        (named.into_iter())
-            .chain(["origin/main".to_owned(), "origin/master".to_owned()])
+        let main = ["main", "master"].map(str::to_owned);
+        let is_on_another = self.branch().is_some_and(|branch| !main.contains(&branch));
+        let of_origin = main.clone().map(|branch| format!("origin/{branch}"));
+        (named.into_iter().chain(of_origin))
+            .chain(main.into_iter().filter(|_| is_on_another))
             .find(|reference| self.resolve(reference).is_ok())
     }
 

@@ -85,7 +85,11 @@ fn strain(judged: &JudgedLine) -> f64 {
     };
     let (limit, least) = (judged.row.limit, f64::MIN_POSITIVE);
     let strain = (judged.row.bound).pick(point / limit.max(least), limit / point.max(least));
-    if strain < 1.0 / FAR_BELOW { 0.0 } else { strain }
+    if strain < 1.0 / FAR_BELOW {
+        0.0
+    } else {
+        strain
+    }
 }
 
 /// The full run that lines are about, and how sure they are to be.
