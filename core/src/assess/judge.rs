@@ -84,7 +84,6 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if main.lines.iter().any(is_of_cached_memory) {
         notes.push(CACHED.to_owned());
     }
-    notes.extend(advice::all(&main.here, input));
     // The reader learns why the time is missing even if no line asks for it.
     let asked = |line: &JudgedLine| {
         matches!(
@@ -104,6 +103,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let ways_out = ways_out.filter_map(|run| run.way_out.clone());
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let warnings = main.here.forecast.warnings.clone();
+    let of_machines = advice::all(&main.here, input);
     let costs: Vec<_> = (all.iter())
         .map(|one| one.here.forecast[Metric::Cost].clone().ok())
         .collect();
@@ -143,7 +143,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         advice: distinct(
             ways_out
                 .chain(where_memory_fits.into_iter().flatten())
-                .chain(of_counts),
+                .chain(of_counts)
+                .chain(of_machines),
         ),
         warnings,
         notes: distinct(notes),

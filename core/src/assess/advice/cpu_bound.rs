@@ -23,7 +23,7 @@ pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String
     let part = (f64::from(vcpus) / f64::from(more)).max(gpu / 100.0);
     let (time, at_best) = (Seconds(time), Seconds(time * part));
     Some(format!(
-        "Advice: the processors are busy {cpu:.0}% of the time and are the limit. With {more} vCPUs in place of {vcpus} the full run takes at best {at_best} of its {time}{}.",
+        "the processors are busy {cpu:.0}% of the time and are the limit. With {more} vCPUs in place of {vcpus} the full run takes at best {at_best} of its {time}{}.",
         in_place(&own, input, &larger)?,
     ))
 }

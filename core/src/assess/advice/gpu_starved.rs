@@ -26,7 +26,7 @@ pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String
     let most = measured.offer.cost(Seconds(3600.0 * (100.0 / gpu - 1.0)));
     let most = most.filter(|_| !kind.is_local()).map(|most| format!(" Or machines without a GPU prepare the data beside it, which saves money while they cost less than {most} an hour: `alternatives: [{{groups: {{data: 1x ml.c5.4xlarge, gpu: {hosts}x {kind}}}}}]`."));
     Some(format!(
-        "Advice: the GPUs are busy {gpu:.0}% of the time and the processors {cpu:.0}%, so the GPUs wait for data. If the GPUs were the limit, the full run would take {by_gpu}{} of its {time}. A loader has room for {workers} on each machine{beside}.{}",
+        "the GPUs are busy {gpu:.0}% of the time and the processors {cpu:.0}%, so the GPUs wait for data. If the GPUs were the limit, the full run would take {by_gpu}{} of its {time}. A loader has room for {workers} on each machine{beside}.{}",
         cost(measured, by_gpu),
         most.unwrap_or_default(),
     ))

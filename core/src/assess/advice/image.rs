@@ -10,7 +10,7 @@ const LONG: Seconds = Seconds(10.0);
 pub(super) fn advice(measured: &Measured, _: &JobInput<'_>) -> Option<String> {
     let offset = measured.forecast.cold_offset.filter(|time| *time > LONG)?;
     Some(format!(
-        "Advice: a cold start adds at least {offset}{} to the billed time, by the cold canaries beside the warm ones. A smaller image, of stable layers with the one that changes last, saves up to that for each cold canary and for the full run.",
+        "a cold start adds at least {offset}{} to the billed time, by the cold canaries beside the warm ones. A smaller image, of stable layers with the one that changes last, saves up to that for each cold canary and for the full run.",
         cost(measured, offset),
     ))
 }

@@ -17,7 +17,7 @@ pub(super) fn advice(measured: &Measured, _: &JobInput<'_>) -> Option<String> {
     let is_worth_it = download > LONG && download.0 > MUCH * full_run;
     is_worth_it.then(|| {
         format!(
-            "Advice: the full run is forecast to copy its data for {download}{} of its {} before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most {} with FastFile, {} with FSx and {} with File.",
+            "the full run is forecast to copy its data for {download}{} of its {} before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most {} with FastFile, {} with FSx and {} with File.",
             cost(measured, download),
             Seconds(full_run),
             StartUpMode::FastFile.cold(),

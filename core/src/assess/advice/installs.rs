@@ -10,7 +10,7 @@ const LONG: Seconds = Seconds(10.0);
 pub(super) fn advice(measured: &Measured, _: &JobInput<'_>) -> Option<String> {
     let installs = measured.forecast.installs.filter(|time| *time > LONG)?;
     Some(format!(
-        "Advice: the first {installs}{} or more of the billed training time pass before the script begins, since `requirements.txt` is installed in them. An image that holds these packages saves most of that for each canary and for the full run.",
+        "the first {installs}{} or more of the billed training time pass before the script begins, since `requirements.txt` is installed in them. An image that holds these packages saves most of that for each canary and for the full run.",
         cost(measured, installs),
     ))
 }

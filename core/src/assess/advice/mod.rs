@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn each_has_its_evidence_and_its_gain() {
         insta::assert_snapshot!(said(7200.0, 900.0, Some(48.0), Some(35.0)).join("\n"), @"
-        Advice: the full run is forecast to copy its data for 15m of its 2h before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most 2m 23s with FastFile, 2m 16s with FSx and 2m 56s with File.
-        Advice: a cold start adds at least 48s to the billed time, by the cold canaries beside the warm ones. A smaller image, of stable layers with the one that changes last, saves up to that for each cold canary and for the full run.
-        Advice: the first 35s or more of the billed training time pass before the script begins, since `requirements.txt` is installed in them. An image that holds these packages saves most of that for each canary and for the full run.
+        the full run is forecast to copy its data for 15m of its 2h before it trains. Input mode FastFile, or FSx for Lustre, reads them while it trains, which saves up to that, as far as the script reads each file once and in order. In 90 of 100 jobs elsewhere (2 GB of data) a cold start-up took at most 2m 23s with FastFile, 2m 16s with FSx and 2m 56s with File.
+        a cold start adds at least 48s to the billed time, by the cold canaries beside the warm ones. A smaller image, of stable layers with the one that changes last, saves up to that for each cold canary and for the full run.
+        the first 35s or more of the billed training time pass before the script begins, since `requirements.txt` is installed in them. An image that holds these packages saves most of that for each canary and for the full run.
         ");
     }
 

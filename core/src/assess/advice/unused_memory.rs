@@ -37,7 +37,7 @@ pub(super) fn advice(measured: &Measured, input: &JobInput<'_>) -> Option<String
     });
     let fit = fits.max_by_key(|other| (other.capacity.vcpus, Reverse(other.capacity.memory)))?;
     Some(format!(
-        "Advice: the full run is likely to use at most {} of a machine's {}. {} vCPUs with {} hold it{}.",
+        "the full run is likely to use at most {} of a machine's {}. {} vCPUs with {} hold it{}.",
         Bytes::from_f64(most),
         own.capacity.memory,
         fit.capacity.vcpus,
