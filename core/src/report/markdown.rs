@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn, TableRow,
+    Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn,
 };
 use super::plot::Plot;
 use super::template::Template;
@@ -45,22 +45,6 @@ fn values(document: &Document) -> Value {
     let marked = |mark: Mark, text| json!({"mark": mark.emoji, "text": inline(text)});
     let headlines = document.headlines.iter();
     let warnings = document.warnings.iter();
-    let table = document.table.as_ref().map(|table| {
-        let columns = table.columns.iter().map(
-            |column| json!({"title": title(column), "is_number": column.align == Align::Right}),
-        );
-        let cell = |cell: &Cell| {
-            json!({
-                "mark": cell.mark.map(|mark| mark.emoji),
-                "text": inline(&cell.text),
-                "detail": cell.detail.as_ref().map(inline),
-                "is_strong": cell.is_strong,
-            })
-        };
-        let rows = table.rows.iter();
-        let rows = rows.map(|row| row.cells.iter().map(cell).collect::<Value>());
-        json!({"columns": columns.collect::<Value>(), "rows": rows.collect::<Value>()})
-    });
     let folds = document.folds.iter().map(|fold| {
         let blocks = fold.blocks.iter().map(block);
         let blocks = blocks.filter(|block| !block.is_empty());
@@ -70,7 +54,7 @@ fn values(document: &Document) -> Value {
         "opening": inline(&document.opening),
         "headlines": headlines.map(|one| marked(one.mark, &one.text)).collect::<Value>(),
         "warnings": warnings.map(|text| marked(Mark::DOUBTFUL, text)).collect::<Value>(),
-        "table": table,
+        "table": document.table.as_ref().map(table),
         "blocks": document.blocks.iter().map(block).collect::<Value>(),
         "remarks": lines(&document.remarks),
         "left_out": document.left_out.as_ref().map(line),
@@ -119,7 +103,10 @@ pub(super) fn block(block: &Block) -> String {
             let items = items.iter().map(|item| format!("- {}", line(item)));
             items.collect::<Vec<_>>().join("\n")
         }
-        Block::Table(text) => table(text),
+        Block::Table(shown) => {
+            let laid_out = template::OUR_TEMPLATE.page(&json!({"table": table(shown)}));
+            laid_out.trim_end().to_owned()
+        }
         Block::Plot(drawn) => plot(drawn),
         Block::Problems(excerpt) => {
             excerpt.with(escape::as_block, EXCERPT_LINE_LIMIT, PROBLEM_LINES)
@@ -157,41 +144,31 @@ fn summary(Fold { title, detail, .. }: &Fold) -> String {
     parts.join(": ")
 }
 
-/// Titles, the rule below them, and the rows.
-pub(super) fn table(table: &Table) -> String {
-    let titles: Vec<String> = table.columns.iter().map(title).collect();
-    let rule = table.columns.iter().map(|column| match column.align {
-        Align::Left => ":--|",
-        Align::Right => "--:|",
-    });
-    let rule: String = rule.collect();
-    let mut lines = vec![format!("| {} |", titles.join(" | ")), format!("|{rule}")];
-    lines.extend(table.rows.iter().map(row));
-    lines.join("\n")
+fn table(table: &Table) -> Value {
+    let columns = table
+        .columns
+        .iter()
+        .map(|column| json!({"title": title(column), "is_number": column.align == Align::Right}));
+    let cell = |cell: &Cell| {
+        json!({
+            "mark": cell.mark.map(|mark| mark.emoji),
+            "text": inline(&cell.text),
+            "detail": cell.detail.as_ref().map(inline),
+            "is_strong": cell.is_strong,
+        })
+    };
+    let rows = table.rows.iter();
+    let rows = rows.map(|row| row.cells.iter().map(cell).collect::<Value>());
+    json!({"columns": columns.collect::<Value>(), "rows": rows.collect::<Value>()})
 }
 
+/// Above what the second number is; nothing where the cells say what they are.
 fn title(column: &TableColumn) -> String {
-    words::only_where(!column.is_evident, || cell(&column.heading()))
-}
-
-fn row(row: &TableRow) -> String {
-    let cells: Vec<String> = row.cells.iter().map(cell).collect();
-    format!("| {} |", cells.join(" | "))
-}
-
-fn cell(cell: &Cell) -> String {
-    let mut text = inline(&cell.text);
-    if cell.is_strong {
-        text = format!("**{text}**");
-    }
-    if let Some(mark) = cell.mark {
-        text = format!("{}{NO_BREAK_SPACE}{text}", mark.emoji);
-    }
-    if let Some(detail) = &cell.detail {
-        text.push_str("<br>");
-        text.push_str(&inline(detail));
-    }
-    text
+    words::only_where(!column.is_evident, || {
+        let detail = column.detail.iter().map(inline);
+        let lines = [inline(&column.title)].into_iter().chain(detail);
+        lines.collect::<Vec<_>>().join("<br>")
+    })
 }
 
 #[cfg(test)]
