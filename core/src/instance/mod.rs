@@ -10,7 +10,6 @@ pub mod tables;
 pub use offer::{CostOfASecond, Member, NoCost, Offer, OfferOf};
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -91,7 +90,10 @@ impl FromStr for InstanceType {
 }
 
 /// One group of equal machines in a heterogeneous cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, derive_more::Display,
+)]
+#[display("{name}: {count}x {instance_type}")]
 pub struct InstanceGroup {
     pub name: String,
     pub instance_type: InstanceType,
@@ -99,11 +101,15 @@ pub struct InstanceGroup {
 }
 
 /// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr, derive_more::Display,
+)]
 pub enum InstanceConfiguration {
     /// Machines of this type, and how many: at least 1.
+    #[display("{}{_0}", if *_1 == 1 { String::new() } else { format!("{_1}x ") })]
     Homogeneous(InstanceType, u32),
     /// Named groups of different types; every group is billed for the whole job.
+    #[display("{}", groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + "))]
     Heterogeneous {
         groups: Vec<InstanceGroup>,
         /// The script that starts all groups, when it differs from the job's own.
@@ -180,21 +186,6 @@ impl InstanceConfiguration {
         match self {
             Self::Homogeneous(instance_type, _) => Some(instance_type),
             Self::Heterogeneous { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for InstanceConfiguration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Homogeneous(instance_type, 1) => write!(f, "{instance_type}"),
-            Self::Homogeneous(instance_type, count) => write!(f, "{count}x {instance_type}"),
-            Self::Heterogeneous { groups, .. } => {
-                let groups = groups
-                    .iter()
-                    .map(|one| format!("{}: {}x {}", one.name, one.count, one.instance_type));
-                f.write_str(&groups.collect::<Vec<_>>().join(" + "))
-            }
         }
     }
 }

@@ -174,8 +174,7 @@ impl<'a> Comparison<'a> {
             [] => Prose::bare_name(instance.to_string()),
             groups => Prose::in_parts(groups.iter().enumerate().map(|(index, group)| {
                 let plus = Prose::own(if index == 0 { "" } else { "+ " });
-                let (name, count, kind) = (&group.name, group.count, &group.instance_type);
-                plus.then(Prose::bare_name(format!("{name}: {count}x {kind}")))
+                plus.then(Prose::bare_name(group.to_string()))
             })),
         };
         let instance = Cell {
