@@ -2,7 +2,6 @@
 //! that a hostile or endless line does no harm.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
@@ -39,7 +38,7 @@ impl SpecFile {
     /// Where a field stands; `None` where it is not written.
     pub fn place(&self, field: &str) -> Option<FilePosition> {
         let span = self.spans.get(field)?;
-        Some(NumberedLines::of(&self.bytes).place(span.start))
+        Some(place(&self.bytes, span.start))
     }
 
     /// Refuses the file for problems that show when it is held against another; none is no refusal.
@@ -56,7 +55,8 @@ impl SpecFile {
 }
 
 /// One problem, or a doubt about a valid spec. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, derive_more::Display)]
+#[display("{}{message}", if field.is_empty() { String::new() } else { format!("{field}: ") })]
 pub struct SpecProblem {
     /// The field, e.g. `jobs.churn.budget.cost`; empty where the whole file is concerned.
     pub field: String,
@@ -80,16 +80,6 @@ impl SpecProblem {
     }
 }
 
-impl fmt::Display for SpecProblem {
-    /// Field and message: `jobs.churn: unknown key "bugdet"`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.field.as_str() {
-            "" => f.write_str(&self.message),
-            field => write!(f, "{field}: {}", self.message),
-        }
-    }
-}
-
 /// In the order of the file.
 pub(super) fn in_order(mut problems: Vec<SpecProblem>) -> Vec<SpecProblem> {
     problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
@@ -109,13 +99,12 @@ impl SpecErrors {
         problems: Vec<SpecProblem>,
         further: usize,
     ) -> Self {
-        let lines = NumberedLines::of(bytes);
         let mut problems = in_order(problems);
         for problem in &mut problems {
             problem.field = clean(&problem.field);
             problem.message = clean(&problem.message);
             problem.help = problem.help.as_deref().map(clean);
-            problem.place = problem.span.as_ref().map(|span| lines.place(span.start));
+            problem.place = problem.span.as_ref().map(|span| place(bytes, span.start));
         }
         Self {
             name: clean(name),
@@ -139,11 +128,10 @@ impl SpecErrors {
         let renderer = renderer.term_width(width).decor_style(DecorStyle::Unicode);
         // Beside `error: `, or below a line's number `╰ help: `.
         let wrapped = |text: &str| wrap(&without_commands(text), width.max(60) - 16, 0).join("\n");
-        let lines = NumberedLines::of(&self.bytes);
         let mut text = format!("  {mark} {self}\n");
         for problem in self.problems.iter().take(Self::SHOWN) {
-            let place = problem.span.as_ref();
-            let excerpt = place.map(|span| lines.excerpt(span).path(&self.name));
+            let span = problem.span.as_ref();
+            let excerpt = span.map(|span| excerpt(&self.bytes, span).path(&self.name));
             let name = excerpt.is_none().then(|| format!("{}: ", self.name));
             let title = wrapped(&format!("{}{problem}", name.unwrap_or_default()));
             let help = problem.help.as_deref().map(wrapped);
@@ -159,69 +147,48 @@ impl SpecErrors {
     }
 }
 
-/// A file with the offsets of its lines.
-struct NumberedLines<'a> {
-    bytes: &'a [u8],
-    /// The offset of each line's first byte; never empty.
-    starts: Vec<usize>,
+/// The bytes of the line that holds an offset, without its end.
+fn line(file: &[u8], offset: usize) -> Range<usize> {
+    let newline = file[..offset].iter().rposition(|byte| *byte == b'\n');
+    let start = newline.map_or(0, |newline| newline + 1);
+    let mut lines = file[start..].split(|byte| *byte == b'\n');
+    let line = lines.next().unwrap_or_default();
+    start..start + line.strip_suffix(b"\r").unwrap_or(line).len()
 }
 
-impl<'a> NumberedLines<'a> {
-    fn of(bytes: &'a [u8]) -> Self {
-        let newlines = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let starts = std::iter::once(0)
-            .chain(newlines.map(|(index, _)| index + 1))
-            .collect();
-        Self { bytes, starts }
-    }
+/// The line in which the span starts, with the one above it. What could move a cursor is made visible.
+fn excerpt(file: &[u8], span: &Range<usize>) -> Snippet<'static, Annotation<'static>> {
+    let text = |bytes: Range<usize>| String::from_utf8_lossy(&file[bytes]);
+    let shown = line(file, span.start.min(file.len()));
+    let start = span.start.min(shown.end);
+    let end = span.end.clamp(start, shown.end);
+    let above = shown.start.checked_sub(1).map(|end| line(file, end));
+    let first = above.as_ref().map_or(0, |above| above.start);
+    let above = above.map_or(String::new(), |above| clean(&text(above)) + "\n");
+    let [before, rest] = [shown.start..start, start..shown.end].map(|bytes| clean(&text(bytes)));
+    let from = above.len() + before.len();
+    let most = text(start..end).chars().count().min(MOST_MARKED);
+    let marked: usize = rest.chars().take(most).map(char::len_utf8).sum();
+    let mark = AnnotationKind::Primary.span(from..from + marked);
+    Snippet::source([above, before, rest].concat())
+        .line_start(1 + newlines(&file[..first]))
+        .fold(false)
+        .annotation(mark)
+}
 
-    /// The index of the line that holds an offset.
-    fn line_of(&self, offset: usize) -> usize {
-        self.starts.partition_point(|start| *start <= offset) - 1
-    }
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
 
-    /// The bytes of a line without its end.
-    fn line(&self, index: usize) -> Range<usize> {
-        let start = self.starts[index];
-        let next = self.starts.get(index + 1);
-        let line = &self.bytes[start..next.map_or(self.bytes.len(), |next| next - 1)];
-        start..start + line.strip_suffix(b"\r").unwrap_or(line).len()
-    }
-
-    fn text(&self, range: Range<usize>) -> String {
-        String::from_utf8_lossy(&self.bytes[range]).into_owned()
-    }
-
-    /// The line in which the span starts, with the one above it. What could move a cursor is made visible.
-    fn excerpt(&self, span: &Range<usize>) -> Snippet<'static, Annotation<'static>> {
-        let number = self.line_of(span.start.min(self.bytes.len()));
-        let line = self.line(number);
-        let start = span.start.min(line.end);
-        let end = span.end.clamp(start, line.end);
-        let above = number.checked_sub(1).map(|above| self.line(above));
-        let above = above.map_or(String::new(), |above| clean(&self.text(above)) + "\n");
-        let [before, rest] =
-            [line.start..start, start..line.end].map(|bytes| clean(&self.text(bytes)));
-        let from = above.len() + before.len();
-        let most = self.text(start..end).chars().count().min(MOST_MARKED);
-        let marked: usize = rest.chars().take(most).map(char::len_utf8).sum();
-        let mark = AnnotationKind::Primary.span(from..from + marked);
-        Snippet::source([above, before, rest].concat())
-            .line_start(number.max(1))
-            .fold(false)
-            .annotation(mark)
-    }
-
-    /// Line and column of an offset; columns count characters.
-    fn place(&self, offset: usize) -> FilePosition {
-        let offset = offset.min(self.bytes.len());
-        let line = self.line_of(offset);
-        let column = self.text(self.starts[line]..offset).chars().count();
-        let from_one = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
-        FilePosition {
-            line: from_one(line),
-            column: from_one(column),
-        }
+/// Line and column of an offset; columns count characters.
+fn place(file: &[u8], offset: usize) -> FilePosition {
+    let before = &file[..offset.min(file.len())];
+    let last = &before[line(before, before.len()).start..];
+    let column = String::from_utf8_lossy(last).chars().count();
+    let from_one = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+    FilePosition {
+        line: from_one(newlines(before)),
+        column: from_one(column),
     }
 }
 
@@ -322,10 +289,10 @@ error: a: this one is not right, and there is so much to say about it
 
     #[test]
     fn places_count_lines_and_characters_from_one() {
-        let lines = NumberedLines::of("a: 1\nüb: 2\r\n".as_bytes());
-        assert_eq!(lines.place(0), FilePosition { line: 1, column: 1 });
-        assert_eq!(lines.place(7), FilePosition { line: 2, column: 2 });
-        assert_eq!(lines.place(9999), FilePosition { line: 3, column: 1 });
+        let place = |offset| place("a: 1\nüb: 2\r\n".as_bytes(), offset);
+        assert_eq!(place(0), FilePosition { line: 1, column: 1 });
+        assert_eq!(place(7), FilePosition { line: 2, column: 2 });
+        assert_eq!(place(9999), FilePosition { line: 3, column: 1 });
     }
 
     #[test]
