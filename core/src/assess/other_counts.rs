@@ -304,11 +304,9 @@ struct CountRow<'a> {
 /// `1 is the cheapest`, `2 or 4 are the cheapest, within noise`; `None` without a price.
 fn cheapest(counts: &[CountRow<'_>], certainty: Fraction) -> Option<String> {
     let priced = counts.iter().filter_map(|row| Some((row.count, row.cost?)));
-    let (counts, costs): (Vec<u32>, Vec<&Predictive>) = priced.unzip();
-    let places = verdict::as_low_as_the_least(&costs, certainty);
-    let names: Vec<String> = (places.iter())
-        .map(|place| counts[*place].to_string())
-        .collect();
+    let chance = |one: (u32, &_), other: (u32, &_)| verdict::chance_below(one.1, other.1);
+    let low = verdict::as_low_as_the_least(priced.collect(), certainty, chance);
+    let names: Vec<String> = low.iter().map(|(count, _)| count.to_string()).collect();
     match names.as_slice() {
         [] => None,
         [one] if one == "1" => Some("1 is the cheapest".to_owned()),

@@ -15,9 +15,9 @@ pub mod words;
 pub use against::{Against, ExistingBreach};
 pub use fitting::{Candidate, MemoryNeed, smallest_fit};
 pub use reason::reason;
-use recommendation::chance_below;
 pub use recommendation::{
-    ClosestFit, Contender, LimitNeeded, Recommendation, as_low_as_the_least, recommend,
+    ClosestFit, Contender, LimitNeeded, Recommendation, as_low_as_the_least, chance_below,
+    recommend,
 };
 pub use row::BudgetRow;
 pub use why::Reason;

@@ -155,11 +155,8 @@ fn best(
     let known = contenders.iter();
     let mut known = Vec::from_iter(known.filter_map(|one| Some((*one, one.takes(metric)?))));
     known.sort_by(|(_, one), (_, other)| one.median().total_cmp(&other.median()));
-    let least = *known.first()?;
-    known.retain(|other| {
-        std::ptr::eq(least.0, other.0)
-            || chance_of_less(metric, least, *other) < certainty.0 - CHANCE_ROUNDING
-    });
+    let chance = |one, other| chance_of_less(metric, one, other);
+    let mut known = as_low_as_the_least(known, certainty, chance);
     // Of those within noise the cheaper first.
     let cost = |one: &Contender<'_>| {
         one.takes(Metric::Cost)
@@ -192,22 +189,26 @@ fn chance_of_less(
     of_ratio().unwrap_or_else(|| chance_below(amount, other_amount))
 }
 
-/// The places of the amounts that may be the least: the chance that the least is below one does not reach `certainty`.
-pub fn as_low_as_the_least(amounts: &[&Predictive], certainty: Fraction) -> Vec<usize> {
-    let Some(least) = (amounts.iter()).min_by(|a, b| a.median().total_cmp(&b.median())) else {
-        return Vec::new();
-    };
-    let may_be = |other: &Predictive| {
-        std::ptr::eq(other, *least) || chance_below(least, other) < certainty.0 - CHANCE_ROUNDING
-    };
-    let places = amounts.iter().enumerate();
-    let places = places.filter(|(_, other)| may_be(other));
-    places.map(|(place, _)| place).collect()
+/// Those that may take the least: the chance that the least is below one, which `chance_of_less` gives, does not reach `certainty`.
+pub fn as_low_as_the_least<'p, T: Copy>(
+    mut known: Vec<(T, &'p Predictive)>,
+    certainty: Fraction,
+    chance_of_less: impl Fn((T, &'p Predictive), (T, &'p Predictive)) -> f64,
+) -> Vec<(T, &'p Predictive)> {
+    let least = known.iter().copied();
+    let least = least.min_by(|(_, one), (_, other)| one.median().total_cmp(&other.median()));
+    known.retain(|other| {
+        least.is_some_and(|least| {
+            std::ptr::eq(least.1, other.1)
+                || chance_of_less(least, *other) < certainty.0 - CHANCE_ROUNDING
+        })
+    });
+    known
 }
 
 /// P(one < other) of two independent quantities: the mean, over equally likely values of `one`, of P(other > value). Where
 /// neither has any spread, 1 or 0.
-pub(super) fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
+pub fn chance_below(one: &Predictive, other: &Predictive) -> f64 {
     let parts = f64::from(PARTS);
     let chances = (0..PARTS).map(|part| {
         let value = one.quantile((f64::from(part) + 0.5) / parts);
