@@ -10,6 +10,7 @@ use super::kind::{AnyText, Count, Definitions, Kind, Refined, words};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
 use super::{CanaryCounts, FieldRule, RunPlace, Training, limits};
+use crate::metric::Unit;
 use crate::units::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 
 /// More than a sensible plan holds; keeps a hostile spec from asking for millions of runs.
@@ -214,14 +215,18 @@ impl Kind for ProgressShare {
     }
 
     fn schema(_: &mut Definitions) -> Json {
-        let written = crate::metric::Unit::Percent.written();
-        json!({
-            "type": "string",
-            "pattern": format!("^(auto|off)$|{}", written.pattern),
-            "examples": ["auto", "off", "5%"],
-            "errorMessage": "write `auto`, `off` or a share, such as `5%`",
-        })
+        auto_or(Unit::Percent, "a share", "5%")
     }
+}
+
+/// The schema of an amount in whose place `auto` or `off` may stand.
+fn auto_or(unit: Unit, noun: &str, example: &str) -> Json {
+    json!({
+        "type": "string",
+        "pattern": format!("^(auto|off)$|{}", unit.written().pattern),
+        "examples": ["auto", "off", example],
+        "errorMessage": format!("write `auto`, `off` or {noun}, such as `{example}`"),
+    })
 }
 
 /// What `canary.warm_pool` asks for.
@@ -290,14 +295,8 @@ impl Kind for WarmPoolPolicy {
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
-        let written = crate::metric::Unit::Time.written();
-        let [_, time] = written.examples;
-        let word = json!({
-            "type": "string",
-            "pattern": format!("^(auto|off)$|{}", written.pattern),
-            "examples": ["auto", "off", time],
-            "errorMessage": format!("write `auto`, `off` or a time, such as `{time}`"),
-        });
+        let [_, example] = Unit::Time.written().examples;
+        let word = auto_or(Unit::Time, "a time", example);
         json!({ "anyOf": [word, KeepAlive::schema(definitions)] })
     }
 }

@@ -28,10 +28,6 @@ mapping! {
 }
 
 impl ContainerWords {
-    pub fn is_empty(&self) -> bool {
-        self.entrypoint.is_empty() && self.arguments.is_empty()
-    }
-
     /// The whole command; `None` where its program is the image's own, which is not known here.
     pub fn command(&self) -> Option<Vec<String>> {
         let words = || self.entrypoint.iter().chain(&self.arguments).cloned();
