@@ -289,9 +289,8 @@ impl KeptMachines {
     /// is room for it; once for each run.
     pub fn keep(&self, account: &Account, run: &str, longest: Usd) {
         let mut kept = self.0.borrow_mut();
-        if !kept.contains_key(run) {
-            kept.insert(run.to_owned(), account.set_aside(longest));
-        }
+        let once = kept.entry(run.to_owned());
+        once.or_insert_with(|| account.set_aside(longest));
     }
 
     /// The machines that were kept after `runs` are so no more, and `idle` is billed for all of them.
@@ -311,13 +310,9 @@ impl KeptMachines {
 
     /// Whatever else was kept is so no more, but for `runs`.
     pub fn end_all_but(&self, runs: &[&str]) {
-        let all = std::mem::take(&mut *self.0.borrow_mut());
-        for (run, reservation) in all {
-            match runs.contains(&run.as_str()) {
-                true => drop(self.0.borrow_mut().insert(run, reservation)),
-                false => reservation.settle(None),
-            }
-        }
+        let mut kept = self.0.borrow_mut();
+        let ended = kept.extract_if(.., |run, _| !runs.contains(&run.as_str()));
+        ended.for_each(|(_, reservation)| reservation.settle(None));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::spec::{DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
 use super::sampling::{self, DrawSize};
-use super::{LadderSize, PlanError, PlannedRuns, count};
+use super::{LadderSize, PlanError, PlannedRuns, count, full_run};
 
 /// With fewer objects the smallest shares are coarse.
 const SOME_OBJECTS: usize = 100;
@@ -351,8 +351,6 @@ fn draw(job: &Job, dataset: &Dataset, size: DrawSize, replicate: u32) -> CanaryR
     };
     let sampled = channels.iter().filter(|channel| channel.sampled);
     CanaryRun {
-        job: job.name.clone(),
-        instance: job.instance.clone(),
         fraction: match &job.share {
             // The script draws exactly what it is handed.
             Some(_) => Fraction(share(size.objects, total)),
@@ -364,10 +362,8 @@ fn draw(job: &Job, dataset: &Dataset, size: DrawSize, replicate: u32) -> CanaryR
         bytes: sampled.map(ChannelData::bytes).sum(),
         channels,
         objects: size.objects as u64,
-        objects_total: total as u64,
-        bytes_total: dataset.bytes_total(),
         max_runtime: Some(job.canary.max_runtime),
-        ends_early: false,
+        ..full_run(job, dataset)
     }
 }
 
