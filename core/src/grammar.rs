@@ -1,5 +1,7 @@
 //! Counts and lists as a sentence has them.
 
+use std::borrow::Borrow;
+
 /// `1 run`, `3 runs`, `2 canaries`: for nouns whose plural ends with an s.
 pub fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix("ry")) {
@@ -9,17 +11,22 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// Texts with something between each two of them.
+pub fn joined<S: Borrow<str>>(texts: impl IntoIterator<Item = S>, between: &str) -> String {
+    Vec::from_iter(texts).join(between)
+}
+
 /// `a`, `a and b`, `a, b and c`; empty for none.
 pub fn list<S: AsRef<str>>(items: &[S]) -> String {
-    joined(items, "and")
+    enumerated(items, "and")
 }
 
 /// `a`, `a or b`, `a, b or c`; empty for none.
 pub fn choice<S: AsRef<str>>(items: &[S]) -> String {
-    joined(items, "or")
+    enumerated(items, "or")
 }
 
-fn joined<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
+fn enumerated<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.split_last() {
         None => String::new(),

@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
+use crate::grammar::joined;
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, UsdPerHour, is_default};
 
@@ -109,7 +110,7 @@ pub enum InstanceConfiguration {
     #[display("{}{_0}", if *_1 == 1 { String::new() } else { format!("{_1}x ") })]
     Homogeneous(InstanceType, u32),
     /// Named groups of different types; every group is billed for the whole job.
-    #[display("{}", groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + "))]
+    #[display("{}", joined(groups.iter().map(ToString::to_string), " + "))]
     Heterogeneous {
         groups: Vec<InstanceGroup>,
         /// The script that starts all groups, when it differs from the job's own.

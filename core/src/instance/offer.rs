@@ -1,7 +1,7 @@
 //! What is bought for a job: a configuration with what each of its machines has and costs.
 
 use super::{Capacity, InstanceConfiguration, InstanceType, Price, PriceKind};
-use crate::grammar::distinct;
+use crate::grammar::{distinct, joined};
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Seconds, Usd, UsdPerHour};
 
@@ -211,10 +211,9 @@ impl Offer {
         let mut prices = self.members.iter().filter_map(|it| it.price.as_ref());
         if !(usd > 0.0 && usd.is_finite()) {
             let prices = prices.map(|price| price.usd_per_hour.to_string());
-            let prices: Vec<String> = prices.collect();
             return Err(NoCost::NotAPrice {
                 configuration: self.configuration.to_string(),
-                price: prices.join(" and "),
+                price: joined(prices, " and "),
             });
         }
         Ok(CostOfASecond {

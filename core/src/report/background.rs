@@ -30,8 +30,8 @@ pub(super) fn explanations(job: &JobReport, columns: &[Column]) -> Vec<(Vec<Stri
             phases_sentence(forecast),
             unshown_sentence(forecast, columns),
         ];
-        let sentences: Vec<String> = sentences.into_iter().flatten().collect();
-        (forecast.instance.to_string(), sentences.join(" "))
+        let sentences = words::joined(sentences.into_iter().flatten(), " ");
+        (forecast.instance.to_string(), sentences)
     });
     let explained = explained.filter(|(_, explanation)| !explanation.is_empty());
     let groups = grouped(explained, |(_, one), (_, other)| one == other).into_iter();
@@ -66,7 +66,7 @@ fn phases_sentence(forecast: &InstanceForecast) -> Option<String> {
     let said = known.map(|(name, time, remark)| {
         format!("{name} {}{remark}", Quantity::Time.with_interval(time))
     });
-    is_said.then(|| format!("Phases: {}.", said.collect::<Vec<_>>().join("; ")))
+    is_said.then(|| format!("Phases: {}.", words::joined(said, "; ")))
 }
 
 /// `Beside the table: CPU 22% (20–24).`
@@ -103,8 +103,8 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
             "the largest canary {held} {share} of the {abscissa}"
         ));
     }
-    let sentences: Vec<String> = sentences.iter().map(|s| words::capitalized(s)).collect();
-    Some(format!("{}.", sentences.join(". ")))
+    let sentences = sentences.iter().map(|s| words::capitalized(s));
+    Some(format!("{}.", words::joined(sentences, ". ")))
 }
 
 pub(super) fn completed<'a>(

@@ -67,8 +67,7 @@ fn title(drifted: &[(&JobReport, &Drift)]) -> String {
         let name = for_title(&job.name, TITLE_NAME_LIMIT);
         drift::percent(drift).map_or(name.clone(), |percent| format!("{name} ({percent})"))
     });
-    let named: Vec<String> = named.collect();
-    let title = format!("canary-gate: drift of {}", named.join(", "));
+    let title = format!("canary-gate: drift of {}", words::joined(named, ", "));
     let title = for_title(&title, TITLE_LIMIT);
     title.chars().take(LONGEST_TITLE).collect()
 }

@@ -108,7 +108,7 @@ fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
         title: format!("{} of a full run", words::capitalized(metric.words())),
         caption: Prose::joined(sentences.into_iter().flatten(), " "),
         finer: Prose::default(),
-        description: described.collect::<Vec<_>>().join("; "),
+        description: words::joined(described, "; "),
         x: unit.axis(0.0),
         lines: u16::try_from(rows.len() * 2 + 5).unwrap_or(u16::MAX),
         y,
@@ -213,8 +213,7 @@ fn description(canaries: &[(f64, f64)], full: &Estimate) -> String {
         .map(|(share, time)| format!("{} {}", words::share(*share), Quantity::Time.figure(*time)));
     let full = Quantity::Time.with_interval(full);
     let full = format!("100% {full} by the forecast");
-    let all: Vec<String> = named.chain(further).chain([full]).collect();
-    all.join("; ")
+    words::joined(named.chain(further).chain([full]), "; ")
 }
 
 /// As a forecast gives them; a stored report may come from anybody.

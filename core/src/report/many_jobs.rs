@@ -39,9 +39,8 @@ pub(super) fn counts(report: &Report, jobs: &[&JobReport]) -> Headline {
             _ => format!("{count} {what}"),
         }
     });
-    let parts: Vec<String> = parts.collect();
     let outcome = words::outcome_of_check(report, report.verdict);
-    Headline::of(mark, Prose::literal(parts.join(", ") + outcome))
+    Headline::of(mark, Prose::literal(words::joined(parts, ", ") + outcome))
 }
 
 /// The mark of a job, and the words that follow a count of such jobs: `over budget`.

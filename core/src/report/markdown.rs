@@ -101,7 +101,7 @@ pub(super) fn block(block: &Block) -> String {
         Block::Lines(text) => lines(text),
         Block::List(items) => {
             let items = items.iter().map(|item| format!("- {}", line(item)));
-            items.collect::<Vec<_>>().join("\n")
+            words::joined(items, "\n")
         }
         Block::Table(shown) => {
             let laid_out = template::OUR_TEMPLATE.page(&json!({"table": table(shown)}));
@@ -117,15 +117,14 @@ pub(super) fn block(block: &Block) -> String {
 
 /// One paragraph.
 fn lines(text: &[DocumentLine]) -> String {
-    text.iter().map(line).collect::<Vec<_>>().join("\\\n")
+    words::joined(text.iter().map(line), "\\\n")
 }
 
 fn line(line: &DocumentLine) -> String {
     let strong = line.strong().map(|words| format!("**{words}**"));
     let said = inline(&line.said());
     let parts = strong.into_iter().chain([said]);
-    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-    parts.join(" ")
+    words::joined(parts.filter(|part| !part.is_empty()), " ")
 }
 
 /// Empty where a comment does not have it.
@@ -140,8 +139,8 @@ fn plot(plot: &Plot) -> String {
 fn summary(Fold { title, detail, .. }: &Fold) -> String {
     let parts =
         [title, detail].map(|part| part.flattened(|text| text.with(escape::for_github_html)));
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(": ")
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    words::joined(parts, ": ")
 }
 
 fn table(table: &Table) -> Value {
@@ -166,8 +165,7 @@ fn table(table: &Table) -> Value {
 fn title(column: &TableColumn) -> String {
     words::only_where(!column.is_evident, || {
         let detail = column.detail.iter().map(inline);
-        let lines = [inline(&column.title)].into_iter().chain(detail);
-        lines.collect::<Vec<_>>().join("<br>")
+        words::joined([inline(&column.title)].into_iter().chain(detail), "<br>")
     })
 }
 

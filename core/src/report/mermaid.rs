@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::escape::for_chart;
 use super::plot::{Plot, PlotShape};
+use super::words::joined;
 
 /// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
 const COLOURS: &str = "#8957e5, #2da44e";
@@ -35,8 +36,8 @@ pub(super) fn block(plot: &Plot) -> String {
     };
     let limit = limit.map(|limit| vec![limit; values.len()]);
     let series = [values].into_iter().chain(limit).map(|values| {
-        let values: Vec<String> = values.into_iter().map(number).collect();
-        format!("    line [{}]\n", values.join(", "))
+        let values = joined(values.into_iter().map(number), ", ");
+        format!("    line [{values}]\n")
     });
     format!(
         "```mermaid\n\

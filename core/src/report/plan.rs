@@ -219,9 +219,7 @@ impl PlannedJob<'_> {
             }
         };
         let counts = self.plan.own().counts.iter();
-        let counts: String = counts
-            .map(|run| format!(", one on {}", run.instance))
-            .collect();
+        let counts = words::joined(counts.map(|run| format!(", one on {}", run.instance)), "");
         let (name, base) = (&job.name, &self.plan.own().base);
         format!("{name} · {runs} on {base}{counts}{cause}")
     }
@@ -232,17 +230,16 @@ impl PlannedJob<'_> {
             return None;
         }
         let levels = WorkLevel::of_canaries(work);
-        let levels: Vec<String> = levels.map(|level| level.text()).collect();
+        let levels = words::joined(levels.map(|level| level.text()), ", ");
         let name = printable(&work.hyperparameter);
-        Some(format!("{name} {}, in turn", levels.join(", ")))
+        Some(format!("{name} {levels}, in turn"))
     }
 
     /// What is copied of channels whose rows are drawn.
     fn rows(&self) -> Option<String> {
         let channels = self.dataset.sampled();
         let said = channels.filter_map(|channel| Some(of_rows(channel, channel.rows.as_ref()?)));
-        let said: Vec<String> = said.collect();
-        (!said.is_empty()).then(|| said.join("; "))
+        Some(words::joined(said, "; ")).filter(|said| !said.is_empty())
     }
 
     fn full_run(&self) -> Option<String> {

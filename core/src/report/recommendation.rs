@@ -78,8 +78,8 @@ fn none_fits(job: &JobReport, recommendation: &Recommendation) -> Prose {
         Some(at) => Prose::fill(" at {}", [Prose::literal(at.as_str())]),
         None => Prose::default(),
     };
-    let limits: Vec<String> = closest.if_limits.iter().map(limit_needed).collect();
-    let limits = Prose::literal(limits.join(" and its "));
+    let limits = closest.if_limits.iter().map(limit_needed);
+    let limits = Prose::literal(words::joined(limits, " and its "));
     let name = Prose::name(closest.instance.as_str());
     Prose::fill("{} Closest: {}{} if its {}.", [none, name, at, limits])
 }

@@ -203,8 +203,8 @@ impl TerminalPage {
         self.text.extend([fitted.as_str(), "\n"]);
         if !left_out.is_empty() {
             let titles = left_out.iter().map(|index| &table.columns[*index].title);
-            let titles: Vec<String> = titles.map(inline).collect();
-            self.push_labelled("more", &(titles.join(", ") + ": in a wider terminal"));
+            let titles = words::joined(titles.map(inline), ", ");
+            self.push_labelled("more", &(titles + ": in a wider terminal"));
         }
     }
 }
@@ -311,7 +311,7 @@ fn cell(cell: &Cell, details: Details) -> comfy_table::Cell {
     };
     let limit = cell.mark.map_or(limit, |_| VERDICT_LIMIT);
     let parts = cell.text.parts().map(|part| within(&part, limit));
-    let mut text = parts.collect::<Vec<_>>().join(between);
+    let mut text = words::joined(parts, between);
     if let Some(mark) = cell.mark {
         text = format!("{} {text}", mark.sign);
     }

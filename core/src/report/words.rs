@@ -5,7 +5,7 @@ use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
-pub(super) use crate::grammar::{distinct, grouped};
+pub(super) use crate::grammar::{distinct, grouped, joined};
 use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};

@@ -77,11 +77,9 @@ impl Column {
         };
         let point = format!("{mark}{}", unit.figure(estimate.point));
         let bought = (metric == Metric::Cost).then(|| bought(forecast, estimate.point));
-        let detail: Vec<String> = (unit.interval(&estimate).into_iter())
-            .chain(bought.flatten())
-            .collect();
-        let detail = (!detail.is_empty()).then(|| detail.join(", "));
-        Some((point, detail))
+        let detail = unit.interval(&estimate).into_iter().chain(bought.flatten());
+        let detail = words::joined(detail, ", ");
+        Some((point, (!detail.is_empty()).then_some(detail)))
     }
 }
 

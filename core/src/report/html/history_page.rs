@@ -73,8 +73,8 @@ fn answer(figures: &HistoryFigures) -> (Mark, String) {
         true => Mark::GOOD,
         false => Mark::NOTHING,
     };
-    let said: Vec<String> = [known].into_iter().chain(open).collect();
-    (mark, said.join("; "))
+    let said = [known].into_iter().chain(open);
+    (mark, words::joined(said, "; "))
 }
 
 /// What may be wrong although no job that was checked lately needs attention, with numbers.
@@ -112,12 +112,11 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
         (damaged, "damaged; `canary-gate history list` names them"),
     ];
     let reasons = reasons.into_iter().filter(|(records, _)| *records > 0);
-    let reasons: Vec<String> = reasons.map(|(n, why)| format!("{n} {why}")).collect();
+    let reasons = words::joined(reasons.map(|(n, why)| format!("{n} {why}")), ", ");
     let verb = if newer + damaged == 1 { "is" } else { "are" };
     let said = format!(
-        "{} could not be read and {verb} in no figure of this page: {}.",
+        "{} could not be read and {verb} in no figure of this page: {reasons}.",
         count(newer + damaged, "record"),
-        reasons.join(", ")
     );
     (!reasons.is_empty()).then(|| Prose::sentence(said))
 }

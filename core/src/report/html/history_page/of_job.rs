@@ -86,7 +86,7 @@ fn about(job: &JobFigures) -> String {
     let others = count(job.other_branches, "check");
     let named = job.repositories.iter().take(MOST_REPOSITORIES);
     let named = named.map(|url| url.trim_start_matches("https://"));
-    let named = named.collect::<Vec<_>>().join(", ");
+    let named = words::joined(named, ", ");
     let sentences = [
         Some(source),
         instance.map(|instance| format!("{instance}.")),
@@ -96,11 +96,7 @@ fn about(job: &JobFigures) -> String {
             format!("Several repositories have a job of this name in the history, and stand here as one: {named}.")
         }),
     ];
-    sentences
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" ")
+    words::joined(sentences.into_iter().flatten(), " ")
 }
 
 /// The newest first.
