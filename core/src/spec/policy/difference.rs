@@ -19,27 +19,21 @@ const UNCOMPARED: &str = "No record says what the base takes.";
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     notes: Vec<String>,
-    /// Sentences beyond [`MOST_NOTES`], only counted.
-    further: usize,
     /// Sentences that count where no record of the base says more.
     pub(super) uncompared: Vec<String>,
 }
 
 impl Differences {
     pub(super) fn say(&mut self, note: String) {
-        if self.notes.len() < MOST_NOTES {
-            self.notes.push(note);
-        } else {
-            self.further += 1;
-        }
+        self.notes.push(note);
     }
 
     pub(super) fn into_notes(mut self) -> Vec<String> {
-        if self.further > 0 {
-            self.notes.push(format!(
-                "This pull request changes policy in {} more places.",
-                self.further
-            ));
+        let further = self.notes.len().saturating_sub(MOST_NOTES);
+        self.notes.truncate(MOST_NOTES);
+        if further > 0 {
+            let more = format!("This pull request changes policy in {further} more places.");
+            self.notes.push(more);
         }
         self.notes
     }
