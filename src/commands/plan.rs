@@ -8,7 +8,7 @@ use crate::console::{AppResult, print_prose, printable};
 use crate::gate::{PullRequestLimit, RunHistory, backend};
 use crate::history::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
-use crate::report::plan::{self as planned, JobOrder, JobTotals, PlannedJob};
+use crate::report::plan::{self as planned, JobTotals, PlannedJob};
 use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
@@ -96,12 +96,8 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
         }
     }
     if affected.len() > 1 {
-        let order = match project.traits().is_remote {
-            true => JobOrder::AtOnce,
-            false => JobOrder::OneAfterAnother,
-        };
-        let max_spend = arguments.policy.max_spend;
-        let totals = planned::totals(affected.len(), &totals, max_spend, order);
+        let (max_spend, traits) = (arguments.policy.max_spend, project.traits());
+        let totals = planned::totals(affected.len(), &totals, max_spend, traits);
         let _ = writeln!(text, "{totals}\n");
     }
     text.push_str(&details);

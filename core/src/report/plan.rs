@@ -37,17 +37,9 @@ pub struct JobTotals {
     pub wall_clock: Seconds,
 }
 
-/// Whether the jobs of a run are measured at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobOrder {
-    /// Each has machines of its own. Under a limit on the whole run one may still wait for another.
-    AtOnce,
-    OneAfterAnother,
-}
-
 /// `3 jobs · worst case 9.20 USD, expected 0.62 USD, at most 6h, one job after another`: of `jobs` jobs those that would be run.
-/// `max_spend` is what the whole run may cost; absent where only each job has a limit.
-pub fn totals(jobs: usize, runs: &[JobTotals], max_spend: Option<Usd>, order: JobOrder) -> String {
+/// `max_spend` is what the whole run may cost; absent where only each job has a limit. `traits` are of the spec's backend.
+pub fn totals(jobs: usize, runs: &[JobTotals], max_spend: Option<Usd>, traits: Traits) -> String {
     let count = grammar::count(jobs, "job");
     if runs.is_empty() {
         return format!("{count} · nothing would be run");
@@ -64,15 +56,16 @@ pub fn totals(jobs: usize, runs: &[JobTotals], max_spend: Option<Usd>, order: Jo
     let expected = expected.map_or(String::new(), |usd| format!(", expected {usd}"));
     let times = || runs.iter().map(|job| job.wall_clock);
     let sum: Seconds = times().sum();
-    let wall_clock = match (order, max_spend) {
-        (JobOrder::AtOnce, None) => {
+    // In the cloud each job has machines of its own. Under a limit on the whole run one may still wait for another.
+    let wall_clock = match (traits.is_remote, max_spend) {
+        (true, None) => {
             let longest = times().fold(Seconds(0.0), |a, b| if a > b { a } else { b });
             format!("at most {longest}, jobs side by side")
         }
-        (JobOrder::AtOnce, Some(_)) => {
+        (true, Some(_)) => {
             format!("at most {sum}, jobs side by side as far as --max-spend lets them")
         }
-        (JobOrder::OneAfterAnother, _) => format!("at most {sum}, one job after another"),
+        (false, _) => format!("at most {sum}, one job after another"),
     };
     format!("{count} · {worst}{expected}, {wall_clock}")
 }
@@ -416,8 +409,13 @@ mod tests {
         let short = job(worst, None, 60.0);
         let unpriced = job(None, None, 7200.0);
         let job = job(worst, None, 7200.0);
-        let (at_once, in_turn) = (JobOrder::AtOnce, JobOrder::OneAfterAnother);
-        for (runs, max_spend, order, said) in [
+        let traits = |is_remote| Traits {
+            is_remote,
+            runs_here: !is_remote,
+            replays: false,
+        };
+        let (at_once, in_turn) = (traits(true), traits(false));
+        for (runs, max_spend, traits, said) in [
             (&[][..], None, in_turn, "3 jobs · nothing would be run"),
             (
                 &[known, known],
@@ -444,7 +442,7 @@ mod tests {
                 "3 jobs · worst case 8.00 USD, by --max-spend, at most 2h 01m, jobs side by side as far as --max-spend lets them",
             ),
         ] {
-            assert_eq!(totals(3, runs, max_spend, order), said);
+            assert_eq!(totals(3, runs, max_spend, traits), said);
         }
     }
 }
