@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::canary::{ChannelData, DataObject};
-use crate::instance::{InstanceType, Offer, Price};
+use crate::instance::{InstanceConfiguration, InstanceType, Offer, Price};
 use crate::spec::{
     self, CanaryCounts, Channel, ChannelSample, Design, DrawOrder, DrawRule, DrawUnit, SpecSource,
     Work,
