@@ -89,8 +89,8 @@ fn add(spend: &mut Spend, more: &Spend) {
     let is_known = |one: &Spend| one.canary_usd.is_some() || one.canary_seconds.0 <= 0.0;
     // A sum over some of them is not what they were billed.
     let are_known = is_known(spend) && is_known(more);
-    spend.canary_usd = sum(spend.canary_usd, more.canary_usd).filter(|_| are_known);
+    spend.canary_usd = sum([spend.canary_usd, more.canary_usd]).filter(|_| are_known);
     spend.canary_seconds = spend.canary_seconds + more.canary_seconds;
-    spend.idle_usd = sum(spend.idle_usd, more.idle_usd);
-    spend.idle_seconds = sum(spend.idle_seconds, more.idle_seconds);
+    spend.idle_usd = sum([spend.idle_usd, more.idle_usd]);
+    spend.idle_seconds = sum([spend.idle_seconds, more.idle_seconds]);
 }

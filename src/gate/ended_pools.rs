@@ -52,8 +52,8 @@ pub(crate) async fn end_all(
                 let outputs = &mut runner.outputs.borrow_mut();
                 if let Some(place) = place {
                     let run = &mut measurements[place];
-                    run.idle_seconds = sum(run.idle_seconds, Some(*idle));
-                    run.idle_usd = sum(run.idle_usd, offer.cost(*idle));
+                    run.idle_seconds = sum([run.idle_seconds, Some(*idle)]);
+                    run.idle_usd = sum([run.idle_usd, offer.cost(*idle)]);
                     outputs.pools.insert(name.clone());
                 } else {
                     outputs.lacks_some = true;

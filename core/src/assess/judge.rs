@@ -10,10 +10,9 @@ use crate::grammar::distinct;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
-use crate::plan::Account;
 use crate::report::{Delta, InstanceForecast, JobReport, Spend};
 use crate::spec::{LineKind, LineOrigin, Words};
-use crate::units::{Seconds, Usd};
+use crate::units::{Seconds, Usd, sum};
 use crate::verdict::{self, Contender, JudgedLine, LineVerdict, Reason, Recommendation, Verdict};
 
 /// A job's part of the report.
@@ -380,7 +379,6 @@ fn is_of_cached_memory(line: &JudgedLine) -> bool {
 
 /// The time and money of one run's canaries.
 fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option<Usd>) -> Spend {
-    let account = Account::of(measurements);
     let own = measurements.iter().filter(|run| run.reused.is_none());
     let time = |run: &Measurement| run.billable_seconds.or(run.training_seconds);
     // A sum over some of them is not what they were billed.
@@ -388,16 +386,16 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
         .clone()
         .all(|run| run.cost.is_some() || time(run).is_none());
     let billed = own.filter_map(time);
-    // Of a reused canary too, where an earlier start of this run left its machines.
-    let idle_usd = measurements.iter().filter_map(|run| run.idle_usd);
-    let idle_seconds = measurements.iter().filter_map(|run| run.idle_seconds);
+    let all = measurements.iter();
+    // Of a reused canary what is idle too, where an earlier start of this run left its machines.
+    let billed_usd = all.clone().flat_map(|run| [run.cost, run.idle_usd]);
     Spend {
-        canary_usd: account.billed().filter(|_| is_known),
+        canary_usd: sum(billed_usd).filter(|_| is_known),
         // The sum of no numbers is a negative zero.
         canary_seconds: billed.fold(Seconds(0.0), |sum, time| sum + time),
-        idle_usd: idle_usd.reduce(|sum, usd| sum + usd),
-        idle_seconds: idle_seconds.reduce(|sum, time| sum + time),
-        saved_usd: account.saved(),
+        idle_usd: sum(all.clone().map(|run| run.idle_usd)),
+        idle_seconds: sum(all.clone().map(|run| run.idle_seconds)),
+        saved_usd: sum(all.map(|run| run.reused?.saved_usd)),
         worst_case_usd: worst_case,
         full_run_usd: full_run,
     }

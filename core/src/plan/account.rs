@@ -10,7 +10,6 @@ use std::rc::Rc;
 
 use crate::canary::CanaryRun;
 use crate::instance::Offer;
-use crate::measurement::Measurement;
 use crate::spec::Job;
 use crate::units::{Seconds, Usd, sum};
 
@@ -120,17 +119,6 @@ impl Account {
         Self::below(Some(self), limit, self.0.of)
     }
 
-    /// The account of runs that have ended.
-    pub fn of(measurements: &[Measurement]) -> Self {
-        let account = Self::without_limit();
-        for run in measurements {
-            account.bill(run.cost);
-            account.bill(run.idle_usd);
-            account.reuse(run.reused.and_then(|reused| reused.saved_usd));
-        }
-        account
-    }
-
     /// This account, and all above it.
     fn upwards(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |one| one.0.above.as_ref())
@@ -197,25 +185,27 @@ impl Account {
     /// What was never set aside by itself, a run or machines that were kept between runs, was billed so much.
     pub fn bill(&self, billed: Option<Usd>) {
         change_each(self.upwards(), |sums| {
-            sums.billed = sum(sums.billed, billed);
+            sums.billed = sum([sums.billed, billed]);
         });
     }
 
     /// An earlier start of this run was billed so much.
     pub fn carry(&self, billed: Option<Usd>) {
-        change_each(self.of_run(), |sums| sums.billed = sum(sums.billed, billed));
+        change_each(self.of_run(), |sums| {
+            sums.billed = sum([sums.billed, billed]);
+        });
     }
 
     /// A canary of an earlier run was reused, which would have cost `saved`: that counts against the limit, so that a run which
     /// reuses canaries goes no further than one that pays for them.
     pub fn reuse(&self, saved: Option<Usd>) {
-        change_each(self.of_run(), |sums| sums.saved = sum(sums.saved, saved));
+        change_each(self.of_run(), |sums| sums.saved = sum([sums.saved, saved]));
     }
 
     /// Machine time without a price counts so much against the limits; what was billed for it is not known.
     pub fn count(&self, charge: Option<Usd>) {
         change_each(self.upwards(), |sums| {
-            sums.unpriced = sum(sums.unpriced, charge);
+            sums.unpriced = sum([sums.unpriced, charge]);
         });
     }
 
@@ -227,11 +217,6 @@ impl Account {
     /// What the runs that have ended were billed.
     pub fn billed(&self) -> Option<Usd> {
         self.0.sums.get().billed
-    }
-
-    /// What the reused canaries would have cost.
-    pub fn saved(&self) -> Option<Usd> {
-        self.0.sums.get().saved
     }
 
     /// What counts against the limit.
@@ -275,7 +260,7 @@ impl Reservation {
     pub fn settle(self, billed: Option<Usd>) {
         change_each(self.account.upwards(), |sums| {
             sums.reserved = sums.reserved - self.amount;
-            sums.billed = sum(sums.billed, billed);
+            sums.billed = sum([sums.billed, billed]);
         });
     }
 }

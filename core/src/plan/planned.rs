@@ -5,7 +5,7 @@ use crate::canary::CanaryRun;
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, Outcome};
-use crate::units::{Seconds, Usd};
+use crate::units::{Seconds, Usd, sum};
 use crate::verdict::Reason;
 
 /// The canary runs of one job.
@@ -142,8 +142,7 @@ impl Plan {
             one.worst_case.is_some() && (self.is_adaptive() || one.runs.is_ok())
         };
         let counted = || self.all.iter().filter(counts);
-        let worst = counted().filter_map(|one| one.worst_case);
-        let worst = worst.reduce(|sum, amount| sum + amount);
+        let worst = sum(counted().map(|one| one.worst_case));
         worst.filter(|_| !counted().any(|one| one.offer.counts_time()))
     }
 }

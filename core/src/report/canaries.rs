@@ -6,7 +6,7 @@ use super::words::{self, Quantity, grouped};
 use super::{JobReport, Label, Prose, Report};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
 use crate::metric::MemoryOf;
-use crate::units::{Percent, Seconds, Usd};
+use crate::units::{Percent, Seconds, Usd, sum};
 
 /// Ways to start that are named in one line.
 const STARTS_SHOWN: usize = 3;
@@ -87,7 +87,7 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     });
     let mut starts = words::distinct(starts);
     starts.truncate(STARTS_SHOWN);
-    let saved = total(runs.iter().filter_map(|run| run.reused?.saved_usd));
+    let saved = sum(runs.iter().map(|run| run.reused?.saved_usd));
     let count = is_counted.then(|| runs.len().to_string());
     [
         count.unwrap_or_default(),
@@ -123,11 +123,6 @@ pub(super) fn progress(jobs: &[&JobReport]) -> Option<Block> {
         (None, None) => format!("The job prints its progress ({format}, without a total)"),
     };
     Some(Block::line(Label::NOTE, Prose::literal(said)))
-}
-
-/// The sum of amounts; `None` where there are none.
-pub(super) fn total(amounts: impl Iterator<Item = Usd>) -> Option<Usd> {
-    amounts.reduce(|sum, usd| sum + usd)
 }
 
 /// `4m 12s`, of several `4m 02s–4m 12s`; empty without a value.
@@ -200,7 +195,7 @@ pub(super) fn spend(jobs: &[&JobReport]) -> String {
         Some(Usd(usd)) => Quantity::Money.figure(usd),
         None => Quantity::Time.figure(time.0),
     });
-    let kept = total(jobs.iter().filter_map(|job| job.spend.idle_usd));
+    let kept = sum(jobs.iter().map(|job| job.spend.idle_usd));
     let idle: Seconds = jobs.iter().filter_map(|job| job.spend.idle_seconds).sum();
     let idle = Quantity::Time.figure(idle.0);
     parts.extend(kept.map(|Usd(kept)| {
@@ -228,7 +223,7 @@ fn reused(jobs: &[&JobReport]) -> Option<(usize, String)> {
     let runs = jobs.iter().flat_map(|job| &job.measurements);
     let ages: Vec<f64> = runs.filter_map(|run| Some(run.reused?.age_days)).collect();
     let newest = words::age(ages.iter().copied().min_by(f64::total_cmp)?);
-    let saved = total(jobs.iter().filter_map(|job| job.spend.saved_usd));
+    let saved = sum(jobs.iter().map(|job| job.spend.saved_usd));
     let saved = saved.map_or(String::new(), |Usd(usd)| {
         format!(", which saved {}", Quantity::Money.figure(usd))
     });

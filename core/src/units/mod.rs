@@ -41,9 +41,9 @@ quantities! {
     Percent(f64);
 }
 
-/// The sum of two amounts, as far as they are known.
-pub fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
-    one.into_iter().chain(other).reduce(Add::add)
+/// The sum of amounts, as far as they are known; `None` where none is.
+pub fn sum<T: Add<Output = T>>(amounts: impl IntoIterator<Item = Option<T>>) -> Option<T> {
+    amounts.into_iter().flatten().reduce(Add::add)
 }
 
 /// A number of things to calculate with. Exact up to 2^53, far beyond any number of runs, checks or objects here.

@@ -56,7 +56,7 @@ fn what_was_billed_takes_the_place_of_what_was_reserved() {
                 }
             }
         }
-        let found = (account.billed(), account.saved());
+        let found = (account.billed(), account.0.sums.get().saved);
         assert_eq!(found, (billed.map(cents), saved.map(cents)), "{events}");
         let difference = account.committed().0 - cents(committed).0;
         assert!(difference.abs() < 1e-12, "{events}: {account:?}");
