@@ -22,7 +22,7 @@ use canary_gate::backend::sagemaker::listing;
 use canary_gate::canary::{ChannelData, Dataset};
 use canary_gate::instance::Offer;
 use canary_gate::plan::{self, Alternatives, KnownBefore, PlannedRuns};
-use canary_gate::spec::{self, SpecSource};
+use canary_gate::spec;
 
 const OBJECTS: usize = 1_000_000;
 const PAGE: usize = 1000;
@@ -156,11 +156,7 @@ fn list() {
         );
     };
     let runtime = runtime();
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: SPEC.as_bytes(),
-    };
-    let spec = spec::read(source, &[]).expect("the spec is valid");
+    let spec = spec::read("canary-gate.yml", SPEC.as_bytes(), &[]).expect("the spec is valid");
     let job = &spec.jobs[0];
     let channel = &job.training.channels[0];
     let aws = runtime

@@ -107,18 +107,14 @@ pub fn affected_jobs<'a>(
 mod tests {
     use super::*;
     use crate::code::{CodeSelection, Tree};
-    use crate::spec::{SpecSource, read};
+    use crate::spec::read;
 
     /// A spec whose job `churn` has these `paths`.
     fn spec(paths: &str) -> Spec {
         let text = format!(
             "version: 1\nbackend: local\njobs:\n  churn:\n    paths: {paths}\n    training: {{command: [sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n"
         );
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: text.as_bytes(),
-        };
-        read(source, &[]).unwrap()
+        read("canary-gate.yml", text.as_bytes(), &[]).unwrap()
     }
 
     fn place(file: &str, folder: &str) -> SpecPlace {

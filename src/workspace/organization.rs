@@ -14,7 +14,7 @@ use crate::github::client::Github;
 use crate::github::error::{ForgeError, ForgeErrorKind};
 use crate::github::is_object_id;
 use crate::secret::SecretMask;
-use crate::spec::{self, MAX_SPEC_BYTES, OrganizationPolicy, Spec, SpecSource};
+use crate::spec::{self, MAX_SPEC_BYTES, OrganizationPolicy, Spec};
 use crate::workspace::environment::{pace, variable};
 
 /// Digits of a commit id that are shown.
@@ -38,7 +38,7 @@ pub(crate) async fn policy_of(spec: &Spec) -> Result<Option<Arc<OrganizationPoli
         let (name, bytes) = read(address).await?;
         let (name, bytes) = (&*name, &*bytes);
         // A change may name any file that the token reads: what it says is not for all who read the change.
-        let policy = spec::read_policy(SpecSource { name, bytes }).map_err(|errors| {
+        let policy = spec::read_policy(name, bytes).map_err(|errors| {
             let what = format!("the policy {name}, which the spec extends, cannot be used");
             let error = match is_in_ci() {
                 true => AppError::usage(format!("{what}; `canary-gate validate` says why")),

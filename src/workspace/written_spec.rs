@@ -7,7 +7,7 @@ use crate::cli::SpecArguments;
 use crate::console::{AppError, files};
 use crate::git;
 use crate::instance::tables;
-use crate::spec::{self, Spec, SpecErrors, SpecSource};
+use crate::spec::{self, Spec, SpecErrors};
 
 /// The default places of a spec, in order of search.
 pub(crate) const DEFAULT_PLACES: [&str; 2] = ["canary-gate.yml", ".github/canary-gate.yml"];
@@ -54,7 +54,7 @@ impl WrittenSpec {
 /// The spec that a file of this name holds, on machines that AWS has.
 pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Spec, SpecErrors> {
     let known: Vec<&str> = tables::listed_types().collect();
-    spec::read(SpecSource { name, bytes }, &known)
+    spec::read(name, bytes, &known)
 }
 
 /// The folder that the paths of a spec are relative to: those of one in `.github` to the checkout.

@@ -76,7 +76,7 @@ pub fn without_price(canary: &CanaryPolicy, plan: &Plan, region: Option<String>)
 mod tests {
     use super::*;
     use crate::report::samples;
-    use crate::spec::{SpecSource, read};
+    use crate::spec::read;
 
     #[test]
     fn a_run_shorter_than_the_limit_is_named_with_what_its_canaries_took() {
@@ -103,11 +103,10 @@ jobs:
 {more}    instance: ml.g5.xlarge
 "
         );
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: text.as_bytes(),
-        };
-        read(source, &[]).unwrap().jobs.remove(0)
+        read("canary-gate.yml", text.as_bytes(), &[])
+            .unwrap()
+            .jobs
+            .remove(0)
     }
 
     #[test]

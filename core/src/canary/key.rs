@@ -209,7 +209,7 @@ mod tests {
     use super::super::{ChannelData, DataObject, WorkLevel};
     use super::*;
     use crate::instance::InstanceConfiguration;
-    use crate::spec::{self, SpecSource};
+    use crate::spec;
     use crate::units::{Bytes, Fraction};
 
     #[test]
@@ -252,11 +252,7 @@ jobs:
 ";
 
     fn key_of(spec: &str, files: &[(&str, &str)]) -> Key {
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: spec.as_bytes(),
-        };
-        let spec = spec::read(source, &[]).expect("a valid spec");
+        let spec = spec::read("canary-gate.yml", spec.as_bytes(), &[]).expect("a valid spec");
         let files: Vec<CodeFile> = files
             .iter()
             .map(|(path, blob)| CodeFile {

@@ -8,8 +8,7 @@ use super::*;
 use crate::canary::{ChannelData, DataObject};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, Price};
 use crate::spec::{
-    self, CanaryCounts, Channel, ChannelSample, Design, DrawOrder, DrawRule, DrawUnit, SpecSource,
-    Work,
+    self, CanaryCounts, Channel, ChannelSample, Design, DrawOrder, DrawRule, DrawUnit, Work,
 };
 use crate::units::{Bytes, Percent, UsdPerHour};
 
@@ -27,11 +26,10 @@ jobs:
 
 /// Of the fixed design.
 pub(super) fn job(fractions: &[f64], replicates: u32) -> Job {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: SPEC.as_bytes(),
-    };
-    let mut job = spec::read(source, &[]).unwrap().jobs.remove(0);
+    let mut job = spec::read("canary-gate.yml", SPEC.as_bytes(), &[])
+        .unwrap()
+        .jobs
+        .remove(0);
     let fractions = fractions
         .iter()
         .map(|percent| Percent(*percent).as_fraction());

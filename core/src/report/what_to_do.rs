@@ -142,7 +142,7 @@ fn overrides(job: &JobReport) -> Vec<(LineKind, String)> {
 #[cfg(test)]
 mod tests {
     use super::super::{markdown, samples};
-    use crate::spec::{SpecSource, read};
+    use crate::spec::read;
 
     #[test]
     fn an_overrun_has_lines_to_paste_that_the_spec_takes() {
@@ -156,12 +156,8 @@ mod tests {
         let spec = format!(
             "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{cost: 50 USD}}\n{lines}\n"
         );
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: spec.as_bytes(),
-        };
-        let spec =
-            read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
+        let spec = read("canary-gate.yml", spec.as_bytes(), &[])
+            .unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
         assert_eq!(spec.overrides[0].up_to.number, 72.0);
     }
 }

@@ -435,14 +435,14 @@ values! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{SpecSource, read};
+    use crate::spec::read;
 
     /// What is `uncounted` here is not part of a canary's key: look twice at a line that comes.
     #[test]
     fn the_rule_of_each_field() {
         let bytes = include_bytes!("read/tests/testdata/example.yml");
         let name = "example.yml";
-        let spec = read(SpecSource { name, bytes }, &[]).unwrap();
+        let spec = read(name, bytes, &[]).unwrap();
         let line = |field: &Field| {
             let FieldRule { whose, counts, .. } = field.rule;
             let counted = if counts { "" } else { ", uncounted" };

@@ -52,7 +52,7 @@ pub use job::{Job, Ranking};
 pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;
-pub use read::{OrganizationPolicy, SpecSource, json_schema, read, read_policy};
+pub use read::{OrganizationPolicy, json_schema, read, read_policy};
 pub use run_place::Traits;
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};

@@ -197,7 +197,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::spec::{SpecSource, read};
+    use crate::spec::read;
 
     /// A block is a budget, an override of it and a day: an override counts up to its last day, never tightens, and does not lift
     /// what always holds: the machine has no more memory for it, and the job is ended at its limit all the same.
@@ -213,11 +213,7 @@ mod tests {
             let text = format!(
                 "version: 1\nbackend: local\nprices: {{local: 1 USD/h}}\njobs:\n  churn:\n    training: {{command: [sh, train.sh], max_runtime: 4h, channels: {{train: {{uri: data}}}}}}\n    instance: local\n    budget: {{{budget}}}\noverrides:\n  - {{job: churn, {agreed}, reason: agreed}}\n"
             );
-            let source = SpecSource {
-                name: "canary-gate.yml",
-                bytes: text.as_bytes(),
-            };
-            let mut spec = read(source, &[]).unwrap();
+            let mut spec = read("canary-gate.yml", text.as_bytes(), &[]).unwrap();
             let notes = spec.apply_overrides(today.parse().unwrap());
             let lines = spec.jobs[0].budget.lines.iter();
             let lines = lines.map(|line| {

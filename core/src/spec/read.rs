@@ -20,28 +20,20 @@ use super::{BackendKind, Budget, CanaryPolicy, Job, LineKind, OnInconclusive, Sp
 use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 
-/// A spec as it was found.
-#[derive(Debug, Clone, Copy)]
-pub struct SpecSource<'a> {
-    /// The file as a reader knows it, e.g. `canary-gate.yml`.
-    pub name: &'a str,
-    /// The file's bytes; of a file larger than [`super::MAX_SPEC_BYTES`] one byte more than that is enough.
-    pub bytes: &'a [u8],
-}
-
-/// Reads a spec. `known_types` are the instance types that AWS lists for training; another is a warning, since AWS adds
+/// Reads a spec from a file that a reader knows as `name`, e.g. `canary-gate.yml`; of one larger than [`super::MAX_SPEC_BYTES`] one byte
+/// more than that is enough. `known_types` are the instance types that AWS lists for training; another is a warning, since AWS adds
 /// types faster than programs are updated. With an empty list none is doubted.
 ///
 /// # Errors
 ///
 /// With every problem of the file, or with the one that keeps it from being YAML at all.
-pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecErrors> {
+pub fn read(name: &str, bytes: &[u8], known_types: &[&str]) -> Result<Spec, SpecErrors> {
     let reader = Reader {
         known_types,
         ..Reader::default()
     };
-    let (mut spec, file) = read_keys(source, reader, |keys, reader| reader.spec(keys))?;
-    spec.hash = hash(source.bytes);
+    let (mut spec, file) = read_keys(name, bytes, reader, |keys, reader| reader.spec(keys))?;
+    spec.hash = hash(bytes);
     spec.file = file;
     Ok(spec)
 }
@@ -51,18 +43,18 @@ pub fn read(source: SpecSource<'_>, known_types: &[&str]) -> Result<Spec, SpecEr
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_policy(source: SpecSource<'_>) -> Result<OrganizationPolicy, SpecErrors> {
-    let (keys, file) = read_keys(source, Reader::default(), |keys, it| it.policy(keys))?;
+pub fn read_policy(name: &str, bytes: &[u8]) -> Result<OrganizationPolicy, SpecErrors> {
+    let (keys, file) = read_keys(name, bytes, Reader::default(), |keys, it| it.policy(keys))?;
     Ok(OrganizationPolicy { file, keys })
 }
 
 /// What a file's keys mean.
 fn read_keys<K: Kind<Value = K>, T>(
-    source: SpecSource<'_>,
+    name: &str,
+    bytes: &[u8],
     mut reader: Reader<'_>,
     meaning: impl FnOnce(K, &mut Reader<'_>) -> Option<T>,
 ) -> Result<(T, SpecFile), SpecErrors> {
-    let SpecSource { name, bytes } = source;
     let fail = |problems, further| SpecErrors::new(name, bytes, problems, further);
     let node = yaml::parse(bytes).map_err(|problem| fail(vec![problem], 0))?;
     // The file's own mapping is shown by its first byte.

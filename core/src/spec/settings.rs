@@ -57,7 +57,7 @@ impl TrainingSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{self, SpecSource};
+    use crate::spec;
 
     fn settings(training: &str) -> TrainingSettings {
         let text = format!(
@@ -69,11 +69,11 @@ jobs:
     training: {{command: [python, train.py], channels: {{train: {{uri: data}}}}{training}}}
 "
         );
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: text.as_bytes(),
-        };
-        TrainingSettings::of(&spec::read(source, &[]).unwrap().jobs[0])
+        TrainingSettings::of(
+            &spec::read("canary-gate.yml", text.as_bytes(), &[])
+                .unwrap()
+                .jobs[0],
+        )
     }
 
     fn changed(field: &str, before: Option<&str>, now: Option<&str>) -> ChangedSetting {

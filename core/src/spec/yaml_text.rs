@@ -99,7 +99,7 @@ pub fn remark(text: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::spec::{self, SpecSource};
+    use crate::spec;
 
     proptest! {
         #[test]
@@ -112,8 +112,7 @@ mod tests {
                 super::text_or_number(&value),
                 super::remark(&value),
             );
-            let source = SpecSource { name: "canary-gate.yml", bytes: text.as_bytes() };
-            let spec = spec::read(source, &[]).unwrap();
+            let spec = spec::read("canary-gate.yml", text.as_bytes(), &[]).unwrap();
             prop_assert_eq!(&spec.jobs[0].training.hyperparameters, &[(name, value)]);
         }
     }

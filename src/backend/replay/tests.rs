@@ -2,7 +2,7 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::measurement::table;
-use crate::spec::{self, Spec, SpecSource};
+use crate::spec::{self, Spec};
 
 const RUNS: &str = "\
 workload,fraction_requested,wall_seconds,files_total,bytes,bytes_total
@@ -22,11 +22,7 @@ jobs:
   other: {{training: {{channels: {channels}}}, instance: local}}
 "
     );
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    spec::read(source, &[]).unwrap()
+    spec::read("canary-gate.yml", text.as_bytes(), &[]).unwrap()
 }
 
 fn backend() -> ReplayBackend {

@@ -191,11 +191,10 @@ jobs:
     fn placed(instance: &str, said: &[Option<&str>]) -> (Vec<Host>, Option<String>) {
         use crate::canary::{ChannelData, DataObject, Objects};
         use crate::units::Fraction;
-        let source = crate::spec::SpecSource {
-            name: "canary-gate.yml",
-            bytes: SPEC.as_bytes(),
-        };
-        let job = crate::spec::read(source, &[]).unwrap().jobs.remove(0);
+        let job = crate::spec::read("canary-gate.yml", SPEC.as_bytes(), &[])
+            .unwrap()
+            .jobs
+            .remove(0);
         let channel = |name: &str, sampled, sizes: &[u64]| {
             let object = |bytes: &u64| DataObject {
                 key: format!("{bytes}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use canary_gate::backend::sagemaker::listing::{self, ListedChannel};
-use canary_gate::spec::{self, SpecSource};
+use canary_gate::spec;
 
 use crate::aws::{FakeAws, Fault, Operation};
 
@@ -21,11 +21,7 @@ fn aws(objects: &[(&str, usize)]) -> FakeAws {
 /// The channel `uri` of a spec, such as `s3://data/train/, mode: FastFile`, listed; or what is said in place of it.
 fn listed(aws: &FakeAws, uri: &str) -> Result<ListedChannel, String> {
     let spec = super::spec(super::FIXED).replace("s3://data/churn/train/", uri);
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: spec.as_bytes(),
-    };
-    let spec = spec::read(source, &[]).unwrap();
+    let spec = spec::read("canary-gate.yml", spec.as_bytes(), &[]).unwrap();
     let channel = &spec.jobs[0].training.channels[0];
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().build().unwrap();

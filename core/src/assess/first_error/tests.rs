@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::canary::{ChannelData, DataObject, Objects};
-use crate::spec::{SpecSource, read};
+use crate::spec::read;
 use crate::units::{Bytes, Fraction};
 
 const LOCAL: &str = "version: 1
@@ -54,12 +54,8 @@ impl FailedRun<'_> {
             "" => LOCAL,
             written => written,
         };
-        let source = SpecSource {
-            name: "canary-gate.yml",
-            bytes: text.as_bytes(),
-        };
-        let spec =
-            read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 99)));
+        let spec = read("canary-gate.yml", text.as_bytes(), &[])
+            .unwrap_or_else(|errors| panic!("{}", errors.render(false, 99)));
         let job = &spec.jobs[0];
         let keys = ["labels.csv", "part-0.csv", "part-1.csv", "we`ird\n.csv"];
         let objects: Objects = keys

@@ -384,11 +384,7 @@ jobs:
         validation: {uri: other, sample: false, distribution: ShardedByS3Key}
     instance: local
 ";
-        let source = crate::spec::SpecSource {
-            name: "canary-gate.yml",
-            bytes: spec.as_bytes(),
-        };
-        let spec = crate::spec::read(source, &[]).unwrap();
+        let spec = crate::spec::read("canary-gate.yml", spec.as_bytes(), &[]).unwrap();
         let channel = |name: &str, sampled| {
             let object = |(key, bytes): (&str, u64)| DataObject {
                 key: key.to_owned(),

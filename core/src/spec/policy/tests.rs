@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::spec::field::Whose;
-use crate::spec::{SpecSource, read};
+use crate::spec::read;
 
 const CAP: Usd = Usd(5.0);
 
@@ -17,11 +17,8 @@ jobs:
 ";
 
 fn spec(text: &str) -> Spec {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    read(source, &[]).unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false, 100)))
+    read("canary-gate.yml", text.as_bytes(), &[])
+        .unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false, 100)))
 }
 
 fn applied(head: &Spec, base: &Spec) -> (Spec, PolicyChanges) {

@@ -6,11 +6,8 @@ fn spec(training: &str) -> Job {
     let text = format!(
         "version: 1\nbackend: local\njobs:\n  digits:\n    instance: 2x local\n    training:\n      command: [python3, train.py]\n{training}\n"
     );
-    let source = crate::spec::SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    let mut spec = crate::spec::read(source, &[]).expect("a valid spec");
+    let mut spec =
+        crate::spec::read("canary-gate.yml", text.as_bytes(), &[]).expect("a valid spec");
     spec.jobs.remove(0)
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::exchange::exchange;
 use super::*;
-use crate::spec::{self, DataType, Spec, SpecSource};
+use crate::spec::{self, DataType, Spec};
 
 /// The described jobs of `tests/data/sagemaker`, by name.
 fn fixtures() -> Vec<(String, String)> {
@@ -59,11 +59,7 @@ const RICH: &str = r#"{
 }"#;
 
 fn read(text: &str) -> Spec {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    spec::read(source, &[])
+    spec::read("canary-gate.yml", text.as_bytes(), &[])
         .unwrap_or_else(|problems| panic!("{}\n{text}", problems.render(false, 100)))
 }
 
@@ -246,9 +242,8 @@ proptest! {
             "InputDataConfig": [{"ChannelName": group, "DataSource": {"S3DataSource": {"S3Uri": uri}}}],
         });
         let text = spec_text(&job, format!("{count}x ml.m5.large").parse().ok().as_ref());
-        let source = SpecSource { name: "s", bytes: text.as_bytes() };
         // Odd values are complained about one by one; the text itself can always be read.
-        if let Err(problems) = spec::read(source, &[]) {
+        if let Err(problems) = spec::read("s", text.as_bytes(), &[]) {
             let shown = problems.render(false, 200);
             prop_assert!(shown.contains("jobs"), "{}\n{}", shown, text);
         }

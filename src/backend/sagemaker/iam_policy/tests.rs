@@ -1,5 +1,5 @@
 use super::*;
-use crate::spec::{self, SpecSource};
+use crate::spec;
 
 const SPEC: &str = "\
 version: 1
@@ -18,11 +18,7 @@ jobs:
 ";
 
 fn read(text: &str) -> Spec {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    spec::read(source, &[]).unwrap()
+    spec::read("canary-gate.yml", text.as_bytes(), &[]).unwrap()
 }
 
 /// A statement in one line, which is held against IAM's grammar as far as it is used here:

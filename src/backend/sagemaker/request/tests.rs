@@ -6,7 +6,7 @@ use super::super::exchange::exchange;
 use super::*;
 use crate::canary::WorkLevel;
 use crate::outside_error::OutsideError;
-use crate::spec::{DataType, SpecSource, read};
+use crate::spec::{DataType, read};
 use crate::units::Fraction;
 
 const SPEC: &str = "\
@@ -36,11 +36,8 @@ jobs:
 ";
 
 fn job(text: &str) -> Job {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    let spec = read(source, &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
+    let spec = read("canary-gate.yml", text.as_bytes(), &[])
+        .unwrap_or_else(|errors| panic!("{}", errors.render(false, 100)));
     spec.jobs.into_iter().next().unwrap()
 }
 

@@ -25,11 +25,7 @@ const KNOWN_TYPES: [&str; 6] = [
 ];
 
 fn try_read(text: &str) -> Result<Spec, SpecErrors> {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes: text.as_bytes(),
-    };
-    read(source, &KNOWN_TYPES)
+    read("canary-gate.yml", text.as_bytes(), &KNOWN_TYPES)
 }
 
 #[track_caller]

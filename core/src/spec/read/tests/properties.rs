@@ -6,11 +6,7 @@ use super::*;
 
 /// Reads and renders: neither may panic, and a refusal has a reason.
 fn survives(bytes: &[u8]) {
-    let source = SpecSource {
-        name: "canary-gate.yml",
-        bytes,
-    };
-    if let Err(errors) = read(source, &[]) {
+    if let Err(errors) = read("canary-gate.yml", bytes, &[]) {
         assert!(errors.count() > 0);
         let report = errors.render(false, 80);
         assert!(

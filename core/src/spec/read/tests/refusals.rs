@@ -79,11 +79,7 @@ error: this is not YAML: unclosed bracket '['
 1 │ jobs: [1, 2
   ╰╴      ━
 ");
-    let not_text = SpecSource {
-        name: "canary-gate.yml",
-        bytes: b"version: 1\njobs: \xff\xfe\n",
-    };
-    insta::assert_snapshot!(read(not_text, &[]).unwrap_err().render(false, 100), @r"
+    insta::assert_snapshot!(read("canary-gate.yml", b"version: 1\njobs: \xff\xfe\n", &[]).unwrap_err().render(false, 100), @r"
   × the spec has 1 problem; nothing was run
 
 error: byte 17 of the file is not UTF-8 (0xff)
