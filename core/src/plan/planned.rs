@@ -79,7 +79,7 @@ impl PlannedConfiguration {
 pub enum PlannedRuns {
     /// The fixed design: all of them, in this order.
     Fixed(Vec<CanaryRun>),
-    /// The adaptive design: sizes to choose from, rising; each run is drawn when it is chosen ([`canary`]).
+    /// The adaptive design: sizes to choose from, rising; each run is drawn when it is chosen ([`super::canary`]).
     Ladder(Vec<LadderSize>),
 }
 
