@@ -9,7 +9,7 @@ use include_dir::{Dir, include_dir};
 
 use super::run;
 use crate::cli::{Cli, CliCommand};
-use crate::console::{AppError, AppResult, Loudness, files, say};
+use crate::console::{AppError, AppResult, Loudness, StepResult, files, say};
 use crate::git::GitCheckout;
 use crate::probe;
 
@@ -34,9 +34,8 @@ pub(crate) async fn demo(folder: &Path, loudness: Loudness) -> AppResult<u8> {
                 .help("nothing is overwritten; for another folder: `canary-gate demo FOLDER`"),
         );
     }
-    probe::check_system().map_err(|reason| {
+    probe::check_system().or_fail(|| {
         AppError::failed("the demo runs its canaries on this machine, which must be a Linux one")
-            .caused_by(reason)
             .help("start it in a Linux container with Python 3; a Linux release is one static file")
     })?;
     find_python()?;

@@ -34,7 +34,7 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
     };
     let output = ReportOutput::prepare(&arguments.output, &root, loudness)?;
     let file = arguments.file.display();
-    let refused = AppError::usage(format!("the measurements {file} cannot be read"));
+    let refused = || AppError::usage(format!("the measurements {file} cannot be read"));
     let mut recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
     if let Some(name) = &arguments.as_job {
         if let Some(asked) = arguments.jobs.iter().find(|asked| *asked != name) {

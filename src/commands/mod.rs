@@ -23,7 +23,7 @@ mod validate;
 use std::io::Write;
 
 use crate::cli::{Cli, CliCommand};
-use crate::console::{AppError, AppResult, Loudness, terminal};
+use crate::console::{AppError, AppResult, Loudness, StepResult, terminal};
 
 /// Whether logs have colours. The command line's word holds from here on.
 pub fn has_coloured_logs(cli: &Cli) -> bool {
@@ -78,7 +78,7 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|source| AppError::failed("could not start the runtime").caused_by(source))?;
+        .or_fail(|| AppError::failed("could not start the runtime"))?;
     let result = runtime.block_on(command());
     // A read of a file system that hangs is not waited for.
     runtime.shutdown_background();

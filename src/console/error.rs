@@ -18,6 +18,27 @@ use crate::verdict::Reason;
 /// What a step of a command gives, or why the command ends without a verdict.
 pub(crate) type AppResult<T> = Result<T, AppError>;
 
+/// What a step gives, with what its caller knows of its failure.
+pub(crate) trait StepResult<T, E>: Into<Result<T, E>> {
+    /// Names the step that failed, unless one is named already.
+    fn during(self, phase: &'static str) -> AppResult<T>
+    where
+        E: Into<AppError>,
+    {
+        self.into().map_err(|error| error.into().during(phase))
+    }
+
+    /// In place of an error the one that it causes.
+    fn or_fail(self, error: impl FnOnce() -> AppError) -> AppResult<T>
+    where
+        E: Error,
+    {
+        self.into().map_err(|cause| error().caused_by(cause))
+    }
+}
+
+impl<T, E> StepResult<T, E> for Result<T, E> {}
+
 /// Why a command ended without a verdict.
 #[derive(Debug, Default)]
 pub(crate) struct AppError {

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, AppResult, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, StepResult, printable, say};
 use crate::git::own_files;
 use crate::report::template::Template;
 use crate::units::Bytes;
@@ -14,20 +14,18 @@ use crate::units::Bytes;
 /// Reads a template of the page; one that names what there is not is an error.
 pub(crate) fn read_template(file: &Path) -> AppResult<Template> {
     let name = file.display().to_string();
-    let text = read_text(file).map_err(|source| {
+    let text = read_text(file).or_fail(|| {
         AppError::usage(format!("the template {name} cannot be read"))
             .help("name a file of text, relative to the current folder")
-            .caused_by(source)
     })?;
     parse_template(&name, &text)
 }
 
 /// A template by its text.
 pub(crate) fn parse_template(name: &str, text: &str) -> AppResult<Template> {
-    Template::parse(text).map_err(|error| {
+    Template::parse(text).or_fail(|| {
         AppError::usage(format!("the template {name} cannot be used"))
             .help("docs/template.md lists the values that a template can name")
-            .caused_by(error)
     })
 }
 
@@ -38,7 +36,7 @@ pub(crate) const LARGEST_TEXT: Bytes = Bytes(16 << 20);
 pub(crate) fn current_folder() -> AppResult<PathBuf> {
     std::env::current_dir()
         .and_then(|folder| folder.canonicalize())
-        .map_err(|source| AppError::failed("the current folder is gone").caused_by(source))
+        .or_fail(|| AppError::failed("the current folder is gone"))
 }
 
 /// Reads a text file. Only plain files: a pipe would block, and a device has no end.
@@ -132,9 +130,8 @@ pub(crate) fn resolve_as_far_as_there(path: &Path) -> io::Result<PathBuf> {
 ///
 /// A pull request can commit a link; a write must not follow it to another file.
 pub(crate) fn check_target(path: &Path, root: &Path) -> AppResult<()> {
-    let absolute = std::path::absolute(path).map_err(|source| {
-        AppError::usage(format!("`{}` is not a path", path.display())).caused_by(source)
-    })?;
+    let absolute = std::path::absolute(path)
+        .or_fail(|| AppError::usage(format!("`{}` is not a path", path.display())))?;
     let refuse = |link: &Path| {
         let link = link.display();
         AppError::failed(format!(

@@ -7,5 +7,5 @@ pub(crate) mod progress;
 pub(crate) mod signals;
 pub(crate) mod terminal;
 
-pub(crate) use error::{AppError, AppResult};
+pub(crate) use error::{AppError, AppResult, StepResult};
 pub(crate) use output::{Loudness, indented, print, print_prose, printable, say, warn};

@@ -4,7 +4,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::backend::Cancellation;
 use crate::console::progress::Progress;
-use crate::console::{AppError, AppResult};
+use crate::console::{AppError, AppResult, StepResult};
 use crate::exit;
 
 /// Listens for signals during one command.
@@ -27,10 +27,7 @@ pub(crate) async fn unless_cancelled<T>(
 
 /// Starts to listen.
 pub(crate) fn watch() -> AppResult<Interruption> {
-    let listen = |kind| {
-        signal(kind)
-            .map_err(|source| AppError::failed("could not listen for signals").caused_by(source))
-    };
+    let listen = |kind| signal(kind).or_fail(|| AppError::failed("could not listen for signals"));
     Ok(Interruption {
         cancellation: Cancellation::new(),
         interrupt: listen(SignalKind::interrupt())?,

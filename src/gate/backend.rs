@@ -12,7 +12,7 @@ use crate::backend::replay::ReplayBackend;
 use crate::backend::sagemaker::{self, RunTags, SagemakerBackend};
 use crate::backend::{Backend, BackendKeys, BoxReady, BoxSession, Planned, Ready, Session};
 use crate::canary::Dataset;
-use crate::console::{AppError, AppResult, files, say, warn};
+use crate::console::{AppError, AppResult, StepResult, files, say, warn};
 use crate::gate::pass_env;
 use crate::github::{ForgeError, ForgeErrorKind, IdTokenService};
 use crate::instance::{InstanceConfiguration, InstanceType};
@@ -244,9 +244,7 @@ fn probe_program() -> AppResult<PathBuf> {
 }
 
 fn own_program() -> AppResult<PathBuf> {
-    std::env::current_exe().map_err(|source| {
-        AppError::failed("could not find this program's own file").caused_by(source)
-    })
+    std::env::current_exe().or_fail(|| AppError::failed("could not find this program's own file"))
 }
 
 /// The backend that hands out the runs of the spec's recording.
@@ -255,7 +253,7 @@ fn replay_backend(project: &Project) -> AppResult<ReplayBackend> {
         unreachable!("a spec with `backend: replay` has a recording");
     };
     let file = project.recording_file(written)?;
-    let refused = AppError::failed(format!("recording: `{written}` cannot be read"));
+    let refused = || AppError::failed(format!("recording: `{written}` cannot be read"));
     let table = recorded::read(&file, LARGEST_RECORDING, refused)?;
     Ok(ReplayBackend::new(written, table))
 }

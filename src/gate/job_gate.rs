@@ -8,7 +8,7 @@ use crate::backend::{BackendKeys, BoxReady, BoxSession, JobNotes, ListedData, Ru
 use crate::canary::Dataset;
 use crate::change::AffectedJob;
 use crate::console::signals::unless_cancelled;
-use crate::console::{AppError, AppResult};
+use crate::console::{AppError, AppResult, StepResult};
 use crate::drift::CheckRecord;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::lab::{self, JobMeasurements, LabInput};
@@ -140,7 +140,7 @@ impl<'a> JobGate<'a> {
             true => Ok(()),
             false => self.keep(&keys, &checks, &mut report).await,
         };
-        let kept = kept.map_err(|error| error.during("reading the checks before"));
+        let kept = kept.during("reading the checks before");
         Ok(GateOutcome::of(report, failure.or(kept.err())))
     }
 
@@ -150,19 +150,15 @@ impl<'a> JobGate<'a> {
         let (job, gate) = (self.affected.job, self.gate);
         let (history, runner) = (gate.history, gate.runner);
         let opened = backend::open(&*runner.backend, runner.project, job).await;
-        let mut session = opened
-            .map_err(|error| AppError::from(error).during("checking access, quota and prices"))?;
-        let known = history.of_job(&job.name).await;
-        known.map_err(|error| error.during("reading the history"))?;
-        let writable = history.kept.check_writable(&job.name).await;
-        writable.map_err(|error| AppError::from(error).during("opening the history"))?;
+        let mut session = opened.during("checking access, quota and prices")?;
+        (history.of_job(&job.name).await).during("reading the history")?;
+        (history.kept.check_writable(&job.name).await).during("opening the history")?;
         let checks = match gate.request.is_drift {
             true => history.checks(&job.name).await,
             false => Ok(Vec::new()),
         };
-        let checks = checks.map_err(|error| error.during("reading the checks before"))?;
-        let listed = session.list().await;
-        let listed = listed.map_err(|error| AppError::from(error).during("listing the data"))?;
+        let checks = checks.during("reading the checks before")?;
+        let listed = session.list().await.during("listing the data")?;
         Ok((session, listed, checks))
     }
 
@@ -175,12 +171,12 @@ impl<'a> JobGate<'a> {
     ) -> AppResult<(BoxReady<'a>, BackendKeys, Option<BaseResult>)> {
         let (job, gate) = (self.affected.job, self.gate);
         let prepared = backend::prepare(session, gate.runner.project, job, dataset, plan).await;
-        let ready = prepared.map_err(|error| error.during("preparing the canaries"))?;
+        let ready = prepared.during("preparing the canaries")?;
         let keys = backend::keys(&*ready, gate.runner.project, job, dataset).await;
-        let keys = keys.map_err(|error| error.during("reading code and data"))?;
+        let keys = keys.during("reading code and data")?;
         let base = gate.request.base.as_ref();
         let base = gate.history.base(job, &keys, base).await;
-        let base = base.map_err(|error| error.during("looking for what to compare with"))?;
+        let base = base.during("looking for what to compare with")?;
         Ok((ready, keys, base))
     }
 

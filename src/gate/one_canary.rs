@@ -6,7 +6,7 @@ use std::slice::from_ref;
 
 use crate::backend::{Reuse, RunPart};
 use crate::console::signals::{self, unless_cancelled};
-use crate::console::{AppError, AppResult, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, StepResult, printable, say};
 use crate::gate::{Runner, backend, batch};
 use crate::measurement::Measurement;
 use crate::plan::{self, Account, Alternatives, KnownBefore, Limit, PlannedRuns};
@@ -48,7 +48,7 @@ pub(crate) async fn run(
             say(&printable(&error.what));
         }
         let measured = measured.map_err(|error| error.without(&runner.secrets))?;
-        finished.map_err(|error| AppError::from(error).during("stopping what was started"))?;
+        finished.during("stopping what was started")?;
         Ok(measured)
     };
     interruption.unless_impatient(work, &runner.progress).await

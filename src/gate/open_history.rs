@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, AppResult, files, printable, say};
+use crate::console::{AppError, AppResult, StepResult, files, printable, say};
 use crate::gate::backend;
 use crate::history::{Damaged, History, Scope};
 use crate::report::DOCUMENTS;
@@ -27,10 +27,9 @@ pub(crate) async fn open(project: &Project, scope: Scope) -> AppResult<History> 
 /// A folder of the checkout, which need not exist, with links resolved in the part that exists.
 fn folder(project: &Project, written: &str) -> AppResult<PathBuf> {
     let joined: PathBuf = project.place_of(written).components().collect();
-    let real = files::resolve_as_far_as_there(&joined).map_err(|source| {
+    let real = files::resolve_as_far_as_there(&joined).or_fail(|| {
         AppError::failed(format!("history: `{written}` cannot be read"))
             .help("make it readable for the user that runs the gate")
-            .caused_by(source)
     })?;
     if !real.starts_with(&project.root) {
         return Err(AppError::usage(format!(

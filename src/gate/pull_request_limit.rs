@@ -1,6 +1,6 @@
 //! The limit for all checks of one pull request: what those before this one cost comes from the history.
 
-use crate::console::{AppError, AppResult, printable};
+use crate::console::{AppError, AppResult, StepResult, printable};
 use crate::gate::run_history::RunHistory;
 use crate::history::{Event, PaidCanaries, Scope, ScopeSpend, UnbilledCanary};
 use crate::plan::{self, Account, Limit};
@@ -66,8 +66,7 @@ impl PullRequestLimit {
             .during("reading the history"));
         }
         let spent = history.kept.scope_spend().await;
-        let spent = spent.map_err(|error| AppError::from(error).during("reading the history"))?;
-        let spent = match spent {
+        let spent = match spent.during("reading the history")? {
             ScopeSpend::Known(paid) => spent_at_most(project, &paid),
             ScopeSpend::Unreadable(record) => Err(format!(
                 "the record {} cannot be read ({}); update canary-gate if a newer one wrote it, else restore or remove it",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::code::{PathGlobs, PathKind, TreeFile, without_dots};
-use crate::console::{AppError, AppResult, files, printable, say, warn};
+use crate::console::{AppError, AppResult, StepResult, files, printable, say, warn};
 use crate::grammar::count;
 use crate::spec::Job;
 use crate::workspace::{Checkout, Project};
@@ -28,10 +28,9 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResul
         } else {
             files::read_text(file)
         };
-        let text = text.map_err(|source| {
+        let text = text.or_fail(|| {
             AppError::usage(format!("{list} cannot be read"))
                 .help("it is a text file with one path a line, relative to the checkout root")
-                .caused_by(source)
         })?;
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let paths = lines.filter(|line| !line.is_empty()).map(listed_path);

@@ -4,7 +4,7 @@
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::console::{AppError, AppResult, files};
+use crate::console::{AppError, AppResult, StepResult, files};
 use crate::instance::price_file::{PRICE_FILE, PriceFile};
 use crate::units::Bytes;
 
@@ -27,9 +27,8 @@ pub(crate) fn read(file: &Path) -> AppResult<PriceFile> {
         return Ok(PriceFile::default());
     }
     let parsed = text.and_then(|text| PriceFile::parse(&text).map_err(Error::other));
-    parsed.map_err(|error| {
+    parsed.or_fail(|| {
         AppError::usage(format!("{} cannot be read", file.display()))
             .help("remove it, and write it anew with `canary-gate prices update`")
-            .caused_by(error)
     })
 }

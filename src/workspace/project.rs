@@ -9,7 +9,7 @@ use crate::backend::project_paths::has_private_name;
 use crate::change::{BaseSpec, SpecPlace};
 use crate::cli::{DataArguments, SpecArguments};
 use crate::code::{PathKind, Tree, TreeFile, without_dots};
-use crate::console::{AppError, Loudness, files, printable, say, warn};
+use crate::console::{AppError, Loudness, StepResult, files, printable, say, warn};
 use crate::git;
 use crate::instance::price_file::PriceFile;
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Offer, Price, tables};
@@ -294,10 +294,9 @@ impl Project {
         let mut pending = vec![PathBuf::new()];
         while let Some(below) = pending.pop() {
             let path = self.root.join(&below);
-            let entries = std::fs::read_dir(&path).map_err(|source| {
+            let entries = std::fs::read_dir(&path).or_fail(|| {
                 AppError::failed(format!("{} cannot be read", path.display()))
                     .help("make it readable for the user that runs the gate")
-                    .caused_by(source)
             })?;
             for entry in entries.flatten() {
                 let path = below.join(entry.file_name());
@@ -419,10 +418,9 @@ impl Project {
     /// The file of the spec's recording, all links resolved; inside the checkout.
     pub(crate) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
         let joined = self.place_of(written);
-        let real = joined.canonicalize().map_err(|source| {
+        let real = joined.canonicalize().or_fail(|| {
             AppError::failed(format!("recording: `{written}` cannot be read: {}", joined.display()))
                 .help("put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root")
-                .caused_by(source)
         })?;
         let Ok(below) = real.strip_prefix(&self.root) else {
             return Err(AppError::failed(format!(
@@ -486,14 +484,13 @@ pub(crate) fn environment_region() -> Option<String> {
 
 /// A folder that a flag opens, all links resolved.
 fn opened(root: &Path, flag: &str, what: &str) -> Result<PathBuf, AppError> {
-    let real = root.canonicalize().map_err(|source| {
+    let real = root.canonicalize().or_fail(|| {
         let help = match root.starts_with("~") {
             true => format!("the shell did not expand `~`, such as in quotes or after `=`: write `{flag} \"$HOME/...\"`"),
             false => format!("name a folder that {what} lie in"),
         };
         AppError::usage(format!("`{flag} {}` cannot be read", root.display()))
             .help(help)
-            .caused_by(source)
     })?;
     if !real.is_dir() || real.parent().is_none() {
         let help = format!("name the folder that the {what} lie in, not the whole machine");

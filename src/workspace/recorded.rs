@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::console::{AppError, AppResult, files};
+use crate::console::{AppError, AppResult, StepResult, files};
 use crate::measurement::table::{self, MeasurementTable};
 use crate::report::{self, Report};
 use crate::units::Bytes;
@@ -10,29 +10,24 @@ use crate::units::Bytes;
 /// Reads a file of at most `limit`; `refused` is the error if it cannot be read.
 ///
 /// A `.csv` file is read as a table, any other as JSON lines.
-pub(crate) fn read(file: &Path, limit: Bytes, refused: AppError) -> AppResult<MeasurementTable> {
-    let text = match files::read_text_up_to(file, limit) {
-        Ok(text) => text,
-        Err(source) => {
-            return Err(refused
-                .help("the file holds JSON lines (.jsonl) or a table (.csv), in UTF-8")
-                .caused_by(source));
-        }
-    };
+pub(crate) fn read(
+    file: &Path,
+    limit: Bytes,
+    refused: impl Fn() -> AppError,
+) -> AppResult<MeasurementTable> {
+    let text = files::read_text_up_to(file, limit).or_fail(|| {
+        refused().help("the file holds JSON lines (.jsonl) or a table (.csv), in UTF-8")
+    })?;
     let is_csv = file.extension().is_some_and(|extension| extension == "csv");
     if is_csv { table::read_csv(&text) } else { table::read_json_lines(&text) }
-        .map_err(|error| refused
-            .help("`canary-gate run --measurements FILE` writes such files; `canary-gate schema measurement` prints a line's form")
-            .caused_by(error))
+        .or_fail(|| refused()
+            .help("`canary-gate run --measurements FILE` writes such files; `canary-gate schema measurement` prints a line's form"))
 }
 
 /// Reads a report that an earlier run wrote.
 pub(crate) fn report(file: &Path) -> AppResult<Report> {
     let refuse = || AppError::usage(format!("the report {} cannot be read", file.display()));
-    let text = files::read_text(file).map_err(|source| {
-        refuse()
-            .help("a report is what `run --output report.json` wrote")
-            .caused_by(source)
-    })?;
+    let text = files::read_text(file)
+        .or_fail(|| refuse().help("a report is what `run --output report.json` wrote"))?;
     report::from_json(&text).map_err(|error| refuse().help(error.help()).caused_by(error))
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::cli::SpecArguments;
-use crate::console::{AppError, files};
+use crate::console::{AppError, StepResult, files};
 use crate::git;
 use crate::instance::tables;
 use crate::spec::{self, Spec, SpecErrors};
@@ -40,9 +40,9 @@ impl WrittenSpec {
         let bytes = read_limited(&file)?;
         let name = file.to_string_lossy();
         let spec = parse(&name, &bytes)?;
-        let real = file.canonicalize().map_err(|source| {
-            AppError::failed(format!("{name} cannot be read")).caused_by(source)
-        })?;
+        let real = file
+            .canonicalize()
+            .or_fail(|| AppError::failed(format!("{name} cannot be read")))?;
         Ok(Self {
             spec,
             folder: folder_of(&real).to_owned(),

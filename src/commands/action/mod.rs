@@ -28,7 +28,7 @@ use crate::commands::drift;
 use crate::commands::run::{Checked, RunRequest};
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::signals::{self, Interruption};
-use crate::console::{AppError, AppResult, Loudness, printable, say};
+use crate::console::{AppError, AppResult, Loudness, StepResult, printable, say};
 use crate::exit::{self, Strictness};
 use crate::gate::{GateFailure, outcome};
 use crate::github::{Environment, Github};
@@ -59,10 +59,9 @@ pub(super) async fn action(loudness: Loudness) -> AppResult<u8> {
     if matches!(&stage, Stage::Post(left) if left.is_empty()) {
         return Ok(0);
     }
-    let environment = Environment::read(&variable).map_err(|error| {
+    let environment = Environment::read(&variable).or_fail(|| {
         AppError::usage("this is no step of a GitHub workflow")
             .help("`canary-gate action` runs only inside the GitHub Action; elsewhere use `canary-gate run`")
-            .caused_by(error)
     })?;
     workspace_owner::become_owner(Path::new("."));
     let (inputs, wrong) = Inputs::read(&variable);
@@ -314,7 +313,7 @@ async fn prepare<'a>(
         publisher.head = Some(one.clone());
         publisher.check_on(trigger, &one.head.sha);
     }
-    let mut project = loaded.map_err(|error| error.during("reading the spec"))?;
+    let mut project = loaded.during("reading the spec")?;
     is_head?;
     project.region_flag.clone_from(&inputs.aws_region);
     project.role_to_assume.clone_from(&inputs.role_to_assume);
@@ -327,7 +326,7 @@ async fn prepare<'a>(
     };
     if let Some(path) = &inputs.template {
         let template = trigger.template(base.as_ref(), path).await;
-        publisher.template = template.map_err(|error| error.during("reading the template"))?;
+        publisher.template = template.during("reading the template")?;
     }
     let change = match inputs.command {
         ActionCommand::Drift => None,

@@ -11,7 +11,7 @@ use crate::backend::BackendKeys;
 use crate::change::AffectedJob;
 use crate::code::PathGlobs;
 use crate::commands::run::RunRequest;
-use crate::console::{AppError, AppResult};
+use crate::console::{AppError, AppResult, StepResult};
 use crate::exit;
 use crate::forecast::scale_out::DataLayout;
 use crate::gate::{RunHistory, outcome};
@@ -39,8 +39,7 @@ pub(super) async fn report(
     let mut parts = Vec::new();
     for file in find(patterns)? {
         refuse_tracked(project, &file)?;
-        let mut part =
-            recorded::report(&file).map_err(|error| error.during("reading the parts"))?;
+        let mut part = recorded::report(&file).during("reading the parts")?;
         if part.commit.is_none() || part.commit != commit {
             let of = part.commit.as_deref().unwrap_or("that it does not name");
             let why = format!(
@@ -53,10 +52,9 @@ pub(super) async fn report(
         }
         parts.push(part);
     }
-    let merged = report::merge(parts).map_err(|error| {
+    let merged = report::merge(parts).or_fail(|| {
         AppError::usage("the parts cannot be merged")
             .help("each job belongs in one part; see what `report-from` matches")
-            .caused_by(error)
             .during("merging the parts")
     })?;
     let mut jobs: Vec<JobReport> = Vec::new();
@@ -83,7 +81,7 @@ pub(super) async fn report(
             ..BackendKeys::default()
         };
         let base = history.base(job, &keys, request.base.as_ref()).await;
-        let base = base.map_err(|error| error.during("looking for what to compare with"))?;
+        let base = base.during("looking for what to compare with")?;
         let base = base.as_ref();
         jobs.push(judged_again(project, job, by, part, &measurements, base));
     }

@@ -14,7 +14,7 @@ use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::publish;
 use crate::commands::sweep::{self, Sweeping};
-use crate::console::{AppError, AppResult, files, say};
+use crate::console::{AppResult, StepResult, files, say};
 use crate::github::{CheckState, Environment, HeadCheck, Intent, PostText, Publication, commands};
 use crate::report::{self, Ended, Leftovers, ReportStamp};
 use crate::workspace::Project;
@@ -156,12 +156,12 @@ async fn finish(
     };
     if let Some(check) = &begun.check {
         let written = check.write(&github, CheckState::Cancelled, (how, &body), &[]);
-        if let Err(error) = written.await {
-            let error = AppError::from(error).during("finishing the check of the commit");
+        let written = written.await.during("finishing the check of the commit");
+        if let Err(error) = written {
             say(error.render(false).trim_end());
         }
     }
-    finished.map_err(|error| AppError::from(error).during("finishing the comment"))
+    finished.during("finishing the comment")
 }
 
 #[cfg(test)]

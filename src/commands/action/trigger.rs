@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::change::Change;
 use crate::cli::SpecArguments;
 use crate::code::{Tree, blob_id};
-use crate::console::{AppError, AppResult, files, printable, say};
+use crate::console::{AppError, AppResult, StepResult, files, printable, say};
 use crate::github::{
     Environment, ForgeError, ForgeErrorKind, Github, GithubEvent, PullRequest, event,
 };
@@ -49,10 +49,9 @@ pub(super) fn read_event(environment: &Environment) -> AppResult<GithubEvent> {
             .help(format!("use `on: pull_request`; for a fork see {DOCUMENTS}docs/action.md#forks"))
             .during(phase));
     }
-    let text = files::read_text_up_to(path, Bytes(event::LARGEST_EVENT)).map_err(|source| {
+    let text = files::read_text_up_to(path, Bytes(event::LARGEST_EVENT)).or_fail(|| {
         AppError::failed(format!("the event {} cannot be read", path.display()))
             .help("GITHUB_EVENT_PATH names the file that GitHub wrote of what started the workflow")
-            .caused_by(source)
             .during(phase)
     })?;
     GithubEvent::read(name, text.as_bytes()).map_err(|error| {
