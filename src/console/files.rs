@@ -1,7 +1,6 @@
 //! Files that the gate reads: plain ones of a limited size. Files that it writes: never through a link, and whole or not at all.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -175,12 +174,6 @@ pub(crate) fn owners_file() -> OpenOptions {
     options.read(true).create(true).mode(OWNERS_ALONE);
     options.custom_flags(nix::libc::O_NOFOLLOW);
     options
-}
-
-/// An unpredictable number, seeded by the operating system.
-pub(crate) fn random() -> u128 {
-    let half = || u128::from(RandomState::new().build_hasher().finish());
-    (half() << 64) | half()
 }
 
 /// Writes a file that somebody asked for, and says so: a page or a table, which others may read as far as the umask lets them.

@@ -141,7 +141,7 @@ fn new_id() -> String {
         "{:.0}/{}/{:08x}",
         jiff::Timestamp::now(),
         std::process::id(),
-        files::random() >> 96
+        rand::random::<u32>()
     )
 }
 

@@ -23,7 +23,6 @@ pub use record::{Command, Content, Event, ForecastRecord, Record, RecordKind, Wr
 pub use scope::Scope;
 pub use scope_spend::{PaidCanaries, ScopeSpend, UnbilledCanary};
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -290,5 +289,5 @@ impl History {
 
 /// 64 random bits as hex digits.
 fn random_id() -> String {
-    format!("{:016x}", RandomState::new().build_hasher().finish())
+    format!("{:016x}", rand::random::<u64>())
 }

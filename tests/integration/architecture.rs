@@ -46,7 +46,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 26] = [
+const HOMES: [(&str, &[&str]); 27] = [
     ("async_trait", &["backend/"]),
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
@@ -90,6 +90,7 @@ const HOMES: [(&str, &[&str]); 26] = [
         "percent_encoding",
         &["aws/s3_uri.rs", "github/marker.rs", "history/scope.rs"],
     ),
+    ("rand", &["backend/", "commands/", "gate/", "history/"]),
     (
         "regex",
         &[

@@ -181,7 +181,7 @@ impl CanaryUnderWay<'_> {
                 }
                 FailureKind::Limit => {
                     self.make_room(&error, &mut waited_for_room).await?;
-                    LONGEST_WAIT.mul_f64(0.5 + 0.5 * pace::random())
+                    LONGEST_WAIT.mul_f64(0.5 + 0.5 * rand::random::<f64>())
                 }
                 FailureKind::Unreachable | FailureKind::Throttled => {
                     failed += 1;

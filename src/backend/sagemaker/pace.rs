@@ -47,7 +47,7 @@ impl Pace {
 
     /// Waits until the next look at a job.
     pub(super) async fn before_look(&self) {
-        let spread = SPREAD_OF_LOOKS.mul_f64(random());
+        let spread = SPREAD_OF_LOOKS.mul_f64(rand::random());
         self.wait(BETWEEN_LOOKS + spread).await;
     }
 
@@ -80,14 +80,7 @@ pub(super) async fn unless_since<T>(
 /// How long to wait before the next try, after so many that failed.
 pub(super) fn backoff(failed: u32) -> Duration {
     let longest = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(failed.saturating_sub(1)));
-    longest.min(LONGEST_BACKOFF).mul_f64(random())
-}
-
-/// A number in [0, 1), another each time and in each process, by the system's own randomness.
-pub(super) fn random() -> f64 {
-    use std::hash::{BuildHasher, Hasher};
-    let bits = std::hash::RandomState::new().build_hasher().finish();
-    f64::from(u32::try_from(bits >> 32).unwrap_or(0)) / (f64::from(u32::MAX) + 1.0)
+    longest.min(LONGEST_BACKOFF).mul_f64(rand::random())
 }
 
 #[cfg(test)]

@@ -313,7 +313,9 @@ impl PlacedCode {
         &self,
         instance: &InstanceConfiguration,
     ) -> (Vec<(String, String)>, Option<&[String]>) {
-        let mark = || (MARK_VARIABLE.to_owned(), mark());
+        // Not to be guessed by a script before it runs.
+        let mark = format!("{:032x}", rand::random::<u128>());
+        let mark = || (MARK_VARIABLE.to_owned(), mark);
         match &self.probe {
             ProbeWay::None => (Vec::new(), None),
             ProbeWay::Source { entry_point, .. } => {
@@ -344,12 +346,4 @@ pub(super) fn wants_probe(job: &Job) -> bool {
         ProbePolicy::ScriptMode => job.training.sagemaker.has_known_start(),
         ProbePolicy::Command(_) => job.training.sagemaker.algorithm.is_none(),
     }
-}
-
-/// Not to be guessed by a script before it runs.
-fn mark() -> String {
-    use std::hash::{BuildHasher, Hasher};
-    // Keyed by the system's own randomness, another each time.
-    let half = || std::hash::RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", half(), half())
 }

@@ -14,7 +14,7 @@ use crate::backend::sagemaker::Sweep;
 use crate::cli::SpecArguments;
 use crate::commands::publish;
 use crate::commands::sweep::{self, Sweeping};
-use crate::console::{AppResult, StepResult, files, say};
+use crate::console::{AppResult, StepResult, say};
 use crate::github::{CheckState, Environment, HeadCheck, Intent, PostText, Publication, commands};
 use crate::report::{self, Ended, Leftovers, ReportStamp};
 use crate::workspace::Project;
@@ -72,7 +72,7 @@ impl Stage {
 /// Cleans up after the main step. A post step never fails the job.
 pub(super) async fn run(environment: &Environment, left: &[BegunStep], inputs: &Inputs) {
     // Names of jobs and texts of AWS and GitHub must not be commands to the runner.
-    let [begin, end] = commands::stop_commands(files::random());
+    let [begin, end] = commands::stop_commands(rand::random());
     say(&begin);
     for begun in left {
         let leftovers = match &begun.spec {

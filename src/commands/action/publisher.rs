@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::change::AffectedJob;
 use crate::commands::publish;
 use crate::commands::run::RunRequest;
-use crate::console::{AppError, files, printable, say};
+use crate::console::{AppError, printable, say};
 use crate::exit::Strictness;
 use crate::gate::gate_run;
 use crate::github::{
@@ -64,7 +64,7 @@ impl<'a> Publisher<'a> {
     pub(super) fn open(environment: Environment, inputs: &'a Inputs) -> Self {
         let named = Some(inputs.specs.join(", ")).filter(|named| !named.is_empty());
         let spec = written_spec::named_or_found(named.as_deref());
-        let [begin, end_of_log] = commands::stop_commands(files::random());
+        let [begin, end_of_log] = commands::stop_commands(rand::random());
         say(&begin);
         step_files::write_state(&environment, post_step::BEGUN, "[]");
         let named = |joint: &str, between: &str| match &inputs.jobs[..] {

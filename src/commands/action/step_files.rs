@@ -34,7 +34,7 @@ pub(super) fn write_summary(environment: &Environment, text: &str) {
 pub(super) fn write_state(environment: &Environment, name: &str, value: &str) {
     let failed = "the state could not be written, so the post step cannot clean up";
     write(environment.state.as_ref(), failed, |file| {
-        outputs::append_outputs(file, &[(name, value.to_owned())], files::random())
+        outputs::append_outputs(file, &[(name, value.to_owned())], rand::random())
     });
 }
 
@@ -74,7 +74,7 @@ pub(super) fn write_outputs(
         .collect();
     let failed = "the outputs could not be written";
     write(environment.output.as_ref(), failed, |file| {
-        outputs::append_outputs(file, &known, files::random())
+        outputs::append_outputs(file, &known, rand::random())
     });
 }
 
