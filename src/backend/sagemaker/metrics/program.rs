@@ -1,13 +1,18 @@
 //! This program as the probe: whether it may be sent into a container.
 
+use elf::ElfBytes;
+use elf::abi::{EM_AARCH64, EM_X86_64, PT_INTERP};
+use elf::endian::LittleEndian;
+use elf::file::Class;
+
 use crate::instance::InstanceType;
 
 const NOT_ELF: &str =
     "this program is not a 64-bit Linux program; name a release for Linux in CANARY_GATE_PROBE";
 const NOT_STATIC: &str = "this program is linked to libraries that an image may lack; use a release, which is static, or name one in CANARY_GATE_PROBE";
 
-const X86_64: (u16, &str) = (62, "x86-64");
-const AARCH64: (u16, &str) = (183, "ARM");
+const X86_64: (u16, &str) = (EM_X86_64, "x86-64");
+const AARCH64: (u16, &str) = (EM_AARCH64, "ARM");
 
 /// Whether a program runs in any image on this type of machine: a static ELF file of its architecture, `elf(5)`.
 ///
@@ -15,25 +20,16 @@ const AARCH64: (u16, &str) = (183, "ARM");
 ///
 /// With the reason if it does not.
 pub(in crate::backend) fn check_program(bytes: &[u8], kind: &InstanceType) -> Result<(), String> {
-    /// Names the dynamic loader.
-    const PT_INTERP: u64 = 3;
-    const PROGRAM_HEADER_BYTES: u64 = 56;
-    // 64 bits, little-endian.
-    let magic = bytes.starts_with(b"\x7fELF\x02\x01").then_some(());
-    let field = |at, length| number(bytes, at, length).ok_or(NOT_ELF);
-    magic.ok_or(NOT_ELF)?;
-    let (machine, table) = (field(18, 2)?, field(32, 8)?);
-    let (size, count) = (field(54, 2)?, field(56, 2)?);
-    if size < PROGRAM_HEADER_BYTES || count == 0 {
-        return Err(NOT_ELF.to_owned());
-    }
-    for index in 0..count {
-        if field(table.checked_add(index * size).ok_or(NOT_ELF)?, 4)? == PT_INTERP {
-            return Err(NOT_STATIC.to_owned());
-        }
+    let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).map_err(|_| NOT_ELF)?;
+    let segments = file.segments().filter(|all| !all.is_empty());
+    let segments = segments.filter(|_| file.ehdr.class == Class::ELF64);
+    let mut segments = segments.ok_or(NOT_ELF)?.iter();
+    // It names the dynamic loader.
+    if segments.any(|segment| segment.p_type == PT_INTERP) {
+        return Err(NOT_STATIC.to_owned());
     }
     let mut known = [X86_64, AARCH64].into_iter();
-    let own = known.find(|(code, _)| u64::from(*code) == machine);
+    let own = known.find(|(code, _)| *code == file.ehdr.e_machine);
     let (_, own) = own.ok_or(NOT_ELF)?;
     let (_, needed) = if kind.is_arm() { AARCH64 } else { X86_64 };
     match own == needed {
@@ -42,13 +38,6 @@ pub(in crate::backend) fn check_program(bytes: &[u8], kind: &InstanceType) -> Re
             "this program is for {own} machines, and {kind} is another kind ({needed})"
         )),
     }
-}
-
-/// A little-endian number of up to 8 bytes; `None` beyond the end.
-fn number(bytes: &[u8], at: u64, length: usize) -> Option<u64> {
-    let start = usize::try_from(at).ok()?;
-    let field = bytes.get(start..start.checked_add(length)?)?.iter().rev();
-    Some(field.fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
 }
 
 #[cfg(test)]
@@ -97,18 +86,11 @@ mod tests {
             check(&elf(62, &[1, 3, 2]), "ml.m5.xlarge"),
             Err(NOT_STATIC.to_owned())
         );
-        for cut in 0..static_x86.len() - 56 {
-            assert_eq!(
-                check(&static_x86[..cut], "ml.m5.xlarge"),
-                Err(NOT_ELF.to_owned())
-            );
-        }
-        assert_eq!(
-            check(b"#!/bin/sh\n", "ml.m5.xlarge"),
-            Err(NOT_ELF.to_owned())
-        );
         let mut far = elf(62, &[1]);
         far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(check(&far, "ml.m5.xlarge"), Err(NOT_ELF.to_owned()));
+        let cut = (0..static_x86.len() - 56).map(|end| &static_x86[..end]);
+        for other in cut.chain([b"#!/bin/sh\n", &far[..]]) {
+            assert_eq!(check(other, "ml.m5.xlarge"), Err(NOT_ELF.to_owned()));
+        }
     }
 }
