@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use sha2::digest::Update;
+
 use crate::code::{BlobHash, CodeFile, PathKind};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::Job;

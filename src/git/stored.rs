@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use digest_io::IoWrapper;
 use sha2::{Digest, Sha256};
 
 use super::{GitError, process};
@@ -111,15 +112,8 @@ fn is_what_it_says(file: &Path, pointer: &[u8]) -> bool {
 }
 
 fn digest_of(file: &Path) -> Option<String> {
-    let mut file = File::open(file).ok()?;
-    let mut hash = Sha256::new();
-    let mut chunk = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut chunk).ok()? {
-            0 => break,
-            count => hash.update(&chunk[..count]),
-        }
-    }
-    let bytes = hash.finalize();
+    let mut hash = IoWrapper(Sha256::new());
+    io::copy(&mut File::open(file).ok()?, &mut hash).ok()?;
+    let bytes = hash.0.finalize();
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use digest_io::IoWrapper;
+
 use crate::code::{BlobHash, CodeTree, PathKind, Tree, TreeFile, blob_id};
 use crate::console::AppResult;
 use crate::git;
@@ -151,7 +153,7 @@ pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<St
 }
 
 pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let file = File::open(path)?;
     let about = file.metadata()?;
     let length = about.len();
     // A block of `stat(3type)` has 512 bytes.
@@ -162,21 +164,10 @@ pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
         );
         return Err(io::Error::new(ErrorKind::FileTooLarge, why));
     }
-    let mut hash = BlobHash::new(like, length);
-    let whole = usize::try_from(length).unwrap_or(usize::MAX);
-    let mut chunk = vec![0; whole.clamp(1, 1 << 16)];
-    let mut read = 0;
+    let mut hash = IoWrapper(BlobHash::new(like, length));
     // What is written behind its end meanwhile is seen when it is copied.
-    while read < whole {
-        match file.read(&mut chunk)? {
-            0 => break,
-            count => {
-                hash.update(&chunk[..count]);
-                read += count;
-            }
-        }
-    }
-    Ok(hash.end())
+    io::copy(&mut file.take(length), &mut hash)?;
+    Ok(hash.0.end())
 }
 
 /// The folder that holds `.git` at or above `folder`, and not above `workspace`; `None` without one.

@@ -46,7 +46,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 28] = [
+const HOMES: [(&str, &[&str]); 29] = [
     ("async_trait", &["backend/"]),
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
@@ -55,6 +55,7 @@ const HOMES: [(&str, &[&str]); 28] = [
         &["aws/", "backend/sagemaker/", "history/s3.rs"],
     ),
     ("aws_smithy_types", &["aws/", "backend/sagemaker/"]),
+    ("digest_io", &["backend/", "git/", "workspace/"]),
     ("elf", &["backend/sagemaker/metrics/program.rs"]),
     ("flate2", &["backend/sagemaker/archive"]),
     (

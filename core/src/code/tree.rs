@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use sha1::Sha1;
 use sha2::Sha256;
-use sha2::digest::DynDigest;
+use sha2::digest::{DynDigest, Update};
 
 /// Links that are followed on one way, as Linux has it.
 const MOST_LINKS: usize = 40;
@@ -252,13 +252,15 @@ impl BlobHash {
         Self(hash)
     }
 
-    pub fn update(&mut self, content: &[u8]) {
-        self.0.update(content);
-    }
-
     pub fn end(self) -> String {
         let digest = self.0.finalize();
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Update for BlobHash {
+    fn update(&mut self, content: &[u8]) {
+        self.0.update(content);
     }
 }
 

@@ -2,11 +2,12 @@
 //! that, and what a sandbox gets of it.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
+use digest_io::IoWrapper;
 use futures_util::FutureExt;
 use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
@@ -27,7 +28,7 @@ const READY: &str = "a file on a disk is not waited for";
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
 const COPIED_UP_TO: u64 = 1 << 20;
 /// Read at a time.
-const CHUNK: u64 = 1 << 18;
+const CHUNK: usize = 1 << 18;
 
 /// A channel whose objects are files.
 pub(super) struct LocalChannel<'a> {
@@ -416,14 +417,10 @@ fn digest_of(field: &str, path: &Path) -> OutsideResult<(u64, [u8; 32])> {
         if !path.metadata()?.is_file() {
             return Err(io::Error::other("it is not a file any more"));
         }
-        let (mut file, mut chunk) = (File::open(path)?, Vec::new());
-        let (mut bytes, mut hash) = (0, Sha256::new());
-        while file.by_ref().take(CHUNK).read_to_end(&mut chunk)? > 0 {
-            hash.update(&chunk);
-            bytes += chunk.len() as u64;
-            chunk.clear();
-        }
-        Ok((bytes, hash.finalize().into()))
+        let mut file = BufReader::with_capacity(CHUNK, File::open(path)?);
+        let mut hash = IoWrapper(Sha256::new());
+        let bytes = io::copy(&mut file, &mut hash)?;
+        Ok((bytes, hash.0.finalize().into()))
     };
     read().map_err(|source| unreadable(field, path, source))
 }
