@@ -46,7 +46,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 29] = [
+const HOMES: [(&str, &[&str]); 30] = [
     ("async_trait", &["backend/"]),
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
@@ -134,6 +134,7 @@ const HOMES: [(&str, &[&str]); 29] = [
     ("signal_hook", &["probe/"]),
     ("statrs", &["forecast/"]),
     ("tokio_util", &["backend/mod.rs"]),
+    ("walkdir", &["commands/action/parts.rs"]),
 ];
 
 fn source_files() -> Vec<(String, String)> {

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use walkdir::WalkDir;
+
 use crate::assess::input::{BaseResult, JobInput};
 use crate::assess::{judge, whole_report};
 use crate::backend::BackendKeys;
@@ -172,7 +174,7 @@ fn find(patterns: &[String]) -> AppResult<BTreeSet<PathBuf>> {
             ));
         }
         let globs = PathGlobs::new(&[pattern.to_owned()], "");
-        let Some(matched) = files_below(start_of(pattern), &globs) else {
+        let Some(matched) = files_below(&start_of(pattern), &globs) else {
             return refused(format!(
                 "`report-from`: for `{pattern}` there are over {MOST_ENTRIES} files to look at"
             ));
@@ -197,28 +199,17 @@ pub(super) fn start_of(pattern: &str) -> PathBuf {
 
 /// Finds every plain file at or below a folder that the globs match. Returns `None` where there is too much to look at, since a part
 /// that is not found may be the one that fails. No link is followed: a pull request can commit one.
-fn files_below(start: PathBuf, globs: &PathGlobs) -> Option<Vec<PathBuf>> {
+fn files_below(start: &Path, globs: &PathGlobs) -> Option<Vec<PathBuf>> {
     let is_link = |folder: &Path| folder.is_symlink() || folder.ends_with("..");
-    let (mut found, mut entries) = (Vec::new(), 0);
-    let mut folders = match start.ancestors().any(is_link) {
-        true => Vec::new(),
-        false => vec![start],
-    };
-    while let Some(folder) = folders.pop() {
-        // A folder that cannot be listed has no parts; the caller reports that nothing matches.
-        let listed = std::fs::read_dir(Path::new(".").join(&folder));
-        for entry in listed.into_iter().flatten().flatten() {
-            entries += 1;
-            if entries > MOST_ENTRIES {
-                return None;
-            }
-            let path = folder.join(entry.file_name());
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() && globs.matches(&path) => found.push(path),
-                _ => {}
-            }
-        }
+    if start.ancestors().any(is_link) {
+        return Some(Vec::new());
     }
-    Some(found)
+    let walk = WalkDir::new(Path::new(".").join(start)).min_depth(1);
+    let mut entries = walk.into_iter();
+    // A folder that cannot be listed has no parts; the caller reports that nothing matches.
+    let looked_at = entries.by_ref().take(MOST_ENTRIES).flatten();
+    let files = looked_at.filter(|entry| entry.file_type().is_file());
+    let paths = files.filter_map(|file| Some(file.path().strip_prefix(".").ok()?.to_owned()));
+    let found = paths.filter(|path| globs.matches(path)).collect();
+    entries.next().is_none().then_some(found)
 }
