@@ -1,10 +1,7 @@
 //! Whether output is coloured, the width of the terminal, and text laid out for it.
 
-use std::fs::File;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
-
 use anstream::{AutoStream, ColorChoice};
+use same_file::Handle;
 
 use crate::cli::ColourChoice;
 
@@ -51,13 +48,8 @@ fn named_width() -> Option<u16> {
 
 /// Whether standard output and standard error are one file, terminal or pipe.
 pub(crate) fn is_shared() -> bool {
-    let place = |fd: std::os::fd::BorrowedFd<'_>| {
-        let file = File::from(fd.try_clone_to_owned().ok()?);
-        let metadata = file.metadata().ok()?;
-        Some((metadata.dev(), metadata.ino()))
-    };
-    let out = place(std::io::stdout().as_fd());
-    out.is_some() && out == place(std::io::stderr().as_fd())
+    let (out, error) = (Handle::stdout(), Handle::stderr());
+    out.is_ok_and(|out| error.is_ok_and(|error| out == error))
 }
 
 /// Breaks lines at spaces where they are wider than `width`; those that follow stand below the text behind the label, else a little

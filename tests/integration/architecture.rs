@@ -46,7 +46,7 @@ const ASKS_WHO_WROTE: [(&str, &str); 3] = [
 ];
 
 /// A crate, or the beginning of the names of several, and the only places that may name it.
-const HOMES: [(&str, &[&str]); 30] = [
+const HOMES: [(&str, &[&str]); 31] = [
     ("async_trait", &["backend/"]),
     ("aws_config", &["aws/"]),
     ("aws_sdk_", &["aws/", "backend/sagemaker/", "history/s3.rs"]),
@@ -110,6 +110,7 @@ const HOMES: [(&str, &[&str]); 30] = [
             "commands/init/",
         ],
     ),
+    ("same_file", &["console/terminal.rs"]),
     (
         "schemars",
         &[
