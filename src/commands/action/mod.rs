@@ -94,6 +94,7 @@ async fn each_spec(
         ControlFlow::Break(checked) => return Ok(Some(checked)),
     };
     let SharedStep(trigger, specs) = &step;
+    let mut looked_at = 0;
     for spec in &specs.all {
         // The next one hears the signals of this one's time too.
         let heard = std::mem::replace(&mut interruption, signals::watch()?);
@@ -116,6 +117,7 @@ async fn each_spec(
         specs.spend(&one.checked);
         let code = one.checked.report.exit_code;
         published.push(one);
+        looked_at += usize::from(!is_beyond);
         publisher.stamp.commit = own.stamp.commit;
         if is_beyond || exit::is_interruption(code) {
             break;
@@ -126,7 +128,7 @@ async fn each_spec(
     }
     publisher.is_sum = !published.is_empty();
     (publisher.comment).take_if(|_| !specs.commented.contains(&publisher.subject));
-    Ok(Some(sum_of(published, specs.all.len())))
+    Ok(Some(sum_of(published, looked_at, specs.all.len())))
 }
 
 /// Of the first spec that is not looked at.
@@ -138,8 +140,8 @@ fn beyond_the_most(publisher: &mut Publisher<'_>, trigger: &Trigger) -> AppError
 }
 
 /// What was found of several specs as one report, in which jobs are known by their specs too.
-fn sum_of(published: &[PublishedSpec], all: usize) -> Checked {
-    let touched = count(published.len(), "spec");
+fn sum_of(published: &[PublishedSpec], looked_at: usize, all: usize) -> Checked {
+    let touched = count(looked_at, "spec");
     let mut sum = nothing_run(vec![format!("{touched} of {all} looked at.")]);
     let report = &mut sum.report;
     for one in published {

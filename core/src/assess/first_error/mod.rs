@@ -18,6 +18,10 @@ use crate::spec::cure::{self, channel_path, channel_variable};
 use crate::spec::{Channel, Job};
 
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
+/// Folders that are the system's, the canary's own, or of what a script wrote.
+const NO_DATA: [&str; 10] = [
+    "/etc/", "/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/bin/", "/var/", "/opt/ml/", "/tmp/",
+];
 /// Words in the names of variables that lead to data.
 const OF_DATA: [&str; 5] = ["DATA", "TRAIN", "INPUT", "DIR", "PATH"];
 
@@ -78,7 +82,7 @@ type WayOut = (String, Option<Vec<String>>);
 type FirstErrorRow = fn(&FirstError<'_>) -> Option<WayOut>;
 
 /// The cases, those that say more first.
-const TABLE: [FirstErrorRow; 13] = [
+const TABLE: [FirstErrorRow; 14] = [
     variable_not_expanded,
     object_left_out,
     beside_the_channels,
@@ -86,6 +90,7 @@ const TABLE: [FirstErrorRow; 13] = [
     variable_handed_over,
     home_is_empty,
     not_copied,
+    elsewhere,
     not_handed_over,
     module_missing,
     program_missing,
@@ -205,6 +210,23 @@ fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
         }
     };
     let said = format!("{} is not in the canary, {why}", quoted(path, "a file"));
+    Some((said, None))
+}
+
+/// A file by an absolute path where no data of channels are.
+fn elsewhere(failure: &FirstError<'_>) -> Option<WayOut> {
+    let is_elsewhere = |path: &&str| {
+        let is_of_canary = path.contains("/.canary-gate/");
+        let has_none = is_of_canary || NO_DATA.iter().any(|folder| path.starts_with(folder));
+        path.starts_with('/') && !has_none
+    };
+    let path = failure.missing_files().find(is_elsewhere)?;
+    let channel = failure.canary.job.training.channels.first()?;
+    let said = format!(
+        "the script reads {} by an absolute path, and there is no such file: read the data from the folder that the variable `{}` names, or correct the path and make its folder a channel",
+        quoted(path, "a file"),
+        channel_variable(&channel.name),
+    );
     Some((said, None))
 }
 
