@@ -26,8 +26,7 @@ fn in_channel(folder: &str, data: &str) -> String {
 /// The step of a shell that links the data of a channel to where a script reads them, from the copy of its source. `None` where
 /// that is no plain path.
 pub fn link(channel: &str, place: &str) -> Option<String> {
-    let is_sign = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    if place.is_empty() || place.starts_with(['-', '/']) || !place.chars().all(is_sign) {
+    if place.starts_with(['-', '/']) || !is_plain(place) {
         return None;
     }
     let from = in_channel(&format!("${}", channel_variable(channel)), place);
@@ -39,10 +38,27 @@ pub fn link(channel: &str, place: &str) -> Option<String> {
     Some(format!("{made}ln -s \"{from}\" {place} && "))
 }
 
-/// The words of a command behind the steps of [`link`]; `None` without any, and where a shell has its own steps already.
-pub fn behind(steps: &str, command: &[String]) -> Option<Vec<String>> {
+/// Whether a shell takes a word as it is written.
+fn is_plain(word: &str) -> bool {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || "._-/=:,@+".contains(c);
+    !word.is_empty() && word.chars().all(is_sign)
+}
+
+/// The step of a shell that gives a script a checkout of its own, where it asks git for one.
+pub const CHECKOUT: &str = "git init -q && git -c user.name=canary -c user.email=canary@localhost commit -q --allow-empty -m canary && ";
+
+/// The words of a command behind the steps of [`link`], in a folder of the copy. `None` where it is the copy's own and there are no
+/// steps, where a shell has its own steps already, and where a word is for no shell.
+pub fn behind(folder: &str, steps: &str, command: &[String]) -> Option<Vec<String>> {
     let has_steps = command.get(1).is_some_and(|word| word == "-c");
-    let shell = ["sh", "-c", &format!("{steps}exec \"$@\""), "sh"].map(str::to_owned);
-    let is_possible = !steps.is_empty() && !command.is_empty() && !has_steps;
-    is_possible.then(|| [&shell[..], command].concat())
+    if steps.is_empty() && folder.is_empty() || command.is_empty() || has_steps {
+        return None;
+    }
+    let shell = |text: &str| ["sh", "-c", text, "sh"].map(str::to_owned);
+    if folder.is_empty() {
+        return Some([&shell(&format!("{steps}exec \"$@\""))[..], command].concat());
+    }
+    let are_plain = is_plain(folder) && command.iter().all(|word| is_plain(word));
+    let text = format!("cd {folder} && {steps}exec {} \"$@\"", command.join(" "));
+    are_plain.then(|| shell(&text).to_vec())
 }

@@ -1,6 +1,6 @@
 //! Folders and files of data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::grammar::count;
 use crate::rows::RowFormat;
@@ -25,6 +25,8 @@ pub(super) struct FoundData {
     pub(super) ending: String,
     /// Whether all of it lies in folders of it, such as one for each class.
     pub(super) is_by_folder: bool,
+    /// Whether a file of it lists the others.
+    pub(super) is_listed: bool,
 }
 
 /// In a folder with no more files than this, each file is data by itself.
@@ -61,8 +63,8 @@ impl FoundData {
         last.split('.').next().unwrap_or(last)
     }
 
-    /// Training data come first, then the larger ones.
-    fn rank(&self) -> (u8, std::cmp::Reverse<u64>) {
+    /// Training data come first, then tables, which may list other files, then the larger ones.
+    fn rank(&self) -> (u8, bool, std::cmp::Reverse<u64>) {
         let name = self.name().to_lowercase();
         let is = |names: &[&str]| names.iter().any(|known| name.contains(known));
         let rank = if is(&["test", "val", "eval", "dev", "sample"]) {
@@ -74,7 +76,7 @@ impl FoundData {
         } else {
             2
         };
-        (rank, std::cmp::Reverse(self.bytes.0))
+        (rank, !self.has_rows(), std::cmp::Reverse(self.bytes.0))
     }
 }
 
@@ -86,6 +88,14 @@ pub(super) fn name_of(path: &str) -> &str {
 /// The folder that a path lies in; empty at the root.
 pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The pattern of the folder at the top that a path lies in, or of the file that lies there itself.
+pub(super) fn pattern_of(path: &str) -> String {
+    match path.split_once('/') {
+        Some((top, _)) => format!("{top}/**"),
+        None => path.to_owned(),
+    }
 }
 
 /// The ending of a file's name, in small letters.
@@ -108,28 +118,48 @@ fn is_data(path: &str) -> bool {
     !is_text_of_project && !is_of_project && ending.as_ref().is_some_and(is_known)
 }
 
-/// The deepest folder on the way to a file that has the name of a part of the data; else the folder that it lies in.
-fn home_of(path: &str) -> &str {
-    let folder = folder_of(path);
-    let ends = folder.match_indices('/').map(|(end, _)| end);
-    let mut folders = ends.chain([folder.len()]).map(|end| &folder[..end]);
-    let is_part = |folder: &&str| words("parts").any(|known| known == name_of(folder));
-    folders.rfind(is_part).unwrap_or(folder)
+/// The folders on the way to a file, the outermost first.
+pub(super) fn folders_to(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
-/// The folders and files that hold data, the likeliest training data first.
-pub(super) fn data_folders(files: &[SeenFile]) -> Vec<FoundData> {
+/// The deepest folder on the way to a file that has the name of a part of the data; else the folder that it lies in.
+fn home_of(path: &str) -> &str {
+    let is_part = |folder: &&str| words("parts").any(|known| known == name_of(folder));
+    let part = folders_to(path).rfind(is_part);
+    part.unwrap_or(folder_of(path))
+}
+
+/// The folders and files that hold data, the likeliest training data first; `is_named` knows the paths that the script names.
+pub(super) fn data_folders(files: &[SeenFile], is_named: impl Fn(&str) -> bool) -> Vec<FoundData> {
+    let is_list = |file: &&SeenFile| words("listings").any(|name| name == name_of(&file.path));
+    let lists = files.iter().filter(is_list);
+    let listed = HashSet::<&str>::from_iter(lists.map(|file| folder_of(&file.path)));
     let mut homes: BTreeMap<&str, Vec<&SeenFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_data(&file.path)) {
-        homes.entry(home_of(&file.path)).or_default().push(file);
+        let home = folders_to(&file.path).find(|folder| listed.contains(folder));
+        let home = home.unwrap_or_else(|| home_of(&file.path));
+        homes.entry(home).or_default().push(file);
     }
     let mut found = Vec::new();
     for (home, files) in homes {
+        let is_listed = listed.contains(home);
         // The root is no folder of data.
-        match home.is_empty() || files.len() <= FEW {
-            true => found.extend(files.iter().map(|file| data_of(&file.path, &[file]))),
-            false => found.push(data_of(home, &files)),
+        if home.is_empty() || files.len() <= FEW && !is_listed {
+            found.extend(files.iter().map(|file| data_of(&file.path, &[file])));
+            continue;
         }
+        let is_common = |folder: &&str| {
+            let is_above = |file: &&SeenFile| folders_to(&file.path).any(|one| one == *folder);
+            files.iter().all(is_above)
+        };
+        let deepest = folders_to(&files[0].path).rfind(is_common).unwrap_or(home);
+        // What a script looks through by itself is no link: most ways to do so follow none.
+        let is_home = is_listed || is_named(home) && !is_named(deepest);
+        found.push(FoundData {
+            is_listed,
+            ..data_of(if is_home { home } else { deepest }, &files)
+        });
     }
     found.sort_by_key(FoundData::rank);
     found
@@ -142,6 +172,7 @@ fn data_of(path: &str, files: &[&SeenFile]) -> FoundData {
         files: files.len(),
         bytes: files.iter().map(|file| file.bytes).sum(),
         ending: first.unwrap_or_default(),
+        is_listed: false,
         is_by_folder: (files.iter()).all(|file| folder_of(folder_of(&file.path)) == path),
     }
 }
@@ -157,7 +188,7 @@ mod tests {
                 bytes: Bytes(1000),
             })
             .collect();
-        let found = data_folders(&seen).into_iter();
+        let found = data_folders(&seen, |_| false).into_iter();
         found.map(|found| (found.path, found.files)).collect()
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::data::{FoundData, folder_of, name_of};
+use super::data::{FoundData, folder_of, name_of, pattern_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use crate::backend::sagemaker::from_job;
 use crate::secret;
@@ -127,16 +127,20 @@ fn name_of_job(path: &str) -> String {
 
 /// The patterns of the files whose change triggers the job.
 fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
-    let mut patterns = Vec::new();
-    // A script's helpers and settings lie beside it, and so does what an image is made of.
-    match path.split_once('/') {
-        Some((top, _)) => patterns.push(format!("{top}/**")),
-        None if overview.launches.iter().any(|place| path_of(place) == path) => {
-            patterns.push(path.to_owned());
-        }
+    let is_launch = overview.launches.iter().any(|place| path_of(place) == path);
+    if !path.contains('/') && !is_launch {
         // The spec itself is never source; a document is no code.
-        None => return "\"**\", \"!**/*.md\"".to_owned(),
+        return "\"**\", \"!**/*.md\"".to_owned();
     }
+    // A script's helpers and settings lie beside it or are named, and so does what an image is made of.
+    let own = pattern_of(path);
+    let script = overview.scripts.iter().find(|script| script.path == path);
+    let is_named = |top: &&String| {
+        let name = top.trim_end_matches("/**");
+        **top != own && script.is_some_and(|script| script.has_parts_of(name))
+    };
+    let named = overview.tops.iter().filter(is_named);
+    let mut patterns = Vec::from_iter([&own].into_iter().chain(named).cloned());
     let data = overview.data.iter().filter(|_| is_here).take(MOST_PATTERNS);
     patterns.extend(data.map(|data| match data.is_file() {
         true => data.path.clone(),
@@ -162,54 +166,53 @@ fn guessed(key: &str, value: &str, why: &str) -> String {
     format!("      {key}: {value}    # guess: {why}\n")
 }
 
-/// `[python3, train.py]`; a script of a package is started as a module of it. What no variable and no option leads the script to is
-/// linked to where it reads it; the script is started in its own folder where it names all of that from there.
+/// `[python3, train.py]`, with what the project writes behind it. What no variable and no option leads the script to is linked to where
+/// it reads it, from the folder that the project starts it in or that it names all of that from.
 fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
-    let folders = script.path.match_indices('/');
-    let mut folders = folders.map(|(end, _)| &script.path[..end]);
-    let package = folders.find(|folder| overview.packages.iter().any(|one| one == folder));
-    let python = overview.python.as_deref().unwrap_or("python3");
-    let mut words = vec![python.to_owned()];
-    let is_lost = script.channels.is_empty();
-    let lost = (channels.iter()).filter(|channel| is_lost && channel.option.is_none());
-    let lost = Vec::from_iter(lost.filter_map(|one| Some((one.name.as_str(), one.data?))));
+    let start = &script.start;
+    let lost = channels.iter().filter(|channel| channel.option.is_none());
+    let lost = lost.filter_map(|one| Some((one.name.as_str(), one.data?)));
+    let lost = Vec::from_iter(lost.filter(|_| script.channels.is_empty()));
     let from_own = |(_, data): &(&str, &FoundData)| script.names_from_its_folder(&data.path);
-    let is_inside = package.is_none() && !lost.is_empty() && lost.iter().all(from_own);
-    let folder = folder_of(&script.path);
-    let inside = if is_inside { folder.len() + 1 } else { 0 };
-    let mut said = match package {
-        None => {
-            words.push(script.path[inside..].to_owned());
-            script.why.clone()
-        }
-        Some(package) => {
-            let above = folder_of(package);
-            if !above.is_empty() {
-                words.splice(..0, ["env".to_owned(), format!("PYTHONPATH={above}")]);
-            }
-            let module = script.path[above.len()..].trim_start_matches('/');
-            let module = module.strip_suffix(".py").unwrap_or(module);
-            words.extend(["-m".to_owned(), module.replace('/', ".")]);
-            format!("guess: a module, since {package} is a package")
-        }
+    let is_from_own = script.leaves_its_folder || !lost.is_empty() && lost.iter().all(from_own);
+    let folder = match start.is_module {
+        true => "",
+        false if start.program.is_empty() && is_from_own => folder_of(&script.path),
+        false => &start.folder,
     };
+    let mut words = Vec::new();
+    if start.is_module && !start.folder.is_empty() {
+        words = vec!["env".to_owned(), format!("PYTHONPATH={}", start.folder)];
+    }
+    words.push(overview.python.as_deref().unwrap_or("python3").to_owned());
+    match start.is_module {
+        true => words.extend(["-m".to_owned(), start.program.replace('/', ".")]),
+        false => words.push(from_folder(folder, &script.path)),
+    }
+    words.extend_from_slice(&start.arguments);
+    let mut said = start.why.clone();
     if overview.python.is_some() {
         said += "; guess: the virtual environment, which is on this machine alone";
     }
-    // From the folder of the script, if it leaves that.
-    let is_from_own = !is_inside && script.path.contains('/') && script.names("..");
-    let up = if is_from_own { "../" } else { "" };
+    let place = |data| from_folder(folder, &place_of(data));
     let links = lost
         .iter()
-        .filter_map(|(name, data)| cure::link(name, &format!("{up}{}", &place_of(data)[inside..])));
-    if let Some(linked) = cure::behind(&links.collect::<String>(), &words) {
-        words = linked;
+        .filter_map(|(name, data)| cure::link(name, &place(data)));
+    let links = links.collect::<String>();
+    if !links.is_empty() {
         said += "; it reads no SM_CHANNEL_*, so the sample is linked to where the data lie";
     }
+    let checkout = if script.asks_git { cure::CHECKOUT } else { "" };
+    let words = cure::behind(folder, &(checkout.to_owned() + &links), &words).unwrap_or(words);
     let (words, said) = (yaml::list(&words), comment(&said));
-    let source = is_inside.then(|| guessed("source_dir", folder, "it names its data from there"));
-    let source = source.unwrap_or_default();
-    format!("      command: {words}    # {said}\n{source}")
+    format!("      command: {words}    # {said}\n")
+}
+
+/// A path in the checkout, as it is written from a folder of that.
+fn from_folder(folder: &str, path: &str) -> String {
+    let above = folder.split('/').filter(|part| !part.is_empty());
+    let below = path.strip_prefix(&format!("{folder}/"));
+    below.map_or_else(|| "../".repeat(above.count()) + path, str::to_owned)
 }
 
 /// What leads the script to its channels, and as remarks the options whose default is a number: handed over it would hide a change
@@ -259,10 +262,10 @@ fn place_of(data: &FoundData) -> String {
     format!("{}{end}", data.path)
 }
 
-/// Less work in canaries, where their data is one file that no share is drawn of.
+/// Less work in canaries, where no share is drawn of their data.
 fn work(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Option<String> {
     let data = channels.first().and_then(|channel| channel.data);
-    data.filter(|data| data.files == 1 && !data.has_rows())?;
+    data.filter(|data| data.is_listed || data.files < FEWEST_FILES && !data.has_rows())?;
     let (name, full) = script.options.iter().find_map(|option| {
         let is_rounds = |word: &str| option.name.to_lowercase().contains(word);
         let full = option.number()?.parse::<u32>().ok();
@@ -272,7 +275,7 @@ fn work(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Option<String>
     })?;
     let (name, some) = (yaml::text(name), full.div_ceil(4));
     Some(format!(
-        "    # No share is drawn of one such file, so canaries do less work.\n    work: {{hyperparameter: {name}, full: {full}, canary: [{}, {some}]}}    # guess\n\n",
+        "    # No share is drawn of such data, so canaries do less work.\n    work: {{hyperparameter: {name}, full: {full}, canary: [{}, {some}]}}    # guess\n\n",
         some.div_ceil(3)
     ))
 }
@@ -308,7 +311,13 @@ fn drafted_channels<'a>(
         let first = free.first().copied().or(overview.data.first());
         found.push(("train".to_owned(), first));
         let others = free.into_iter().skip(1).take(MOST_OTHERS);
-        found.extend(others.map(|data| (name_of_job(data.name()), Some(data))));
+        for data in others {
+            let mut name = name_of_job(data.name());
+            if found.iter().any(|(known, _)| *known == name) {
+                name = name_of_job(&data.path.replace('/', "-"));
+            }
+            found.push((name, Some(data)));
+        }
     }
     let mut seen = HashSet::new();
     found.retain(|(name, _)| seen.insert(name.clone()));

@@ -2,40 +2,20 @@
 //! draft marks what it takes from them as a guess.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::collections::{BTreeSet, HashSet};
 
-use regex::Regex;
-
-use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of, words};
+use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of, pattern_of, words};
+use super::start::{ScriptStart, starts};
+use super::text::{PATTERNS, SourceText, pattern};
 
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
 /// The most options that are taken of a script: SageMaker takes 100 hyperparameters, some of which start the script.
 const MOST_OPTIONS: usize = 90;
+/// Added to the score of a script that the project starts.
+const SCORE_OF_START: i32 = 3;
 /// Added to a script's score where its name speaks of training.
 const SCORE_OF_NAME: i32 = 4;
-/// What is looked for, by name. The name of a sign of a script that trains is its weight and what it shows.
-static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
-    let lines = include_str!("patterns.txt").lines();
-    let named = lines.filter_map(|line| line.split_once(" = "));
-    let compiled = named.map(|(name, text)| (name, Regex::new(text).expect("a test compiles it")));
-    compiled.collect()
-});
-
-fn pattern(name: &str) -> &'static Regex {
-    let known = PATTERNS.iter().find(|(known, _)| *known == name);
-    known
-        .map(|(_, pattern)| pattern)
-        .expect("it is in the list")
-}
-
-/// A text of the checkout.
-pub(super) struct SourceText {
-    /// Relative to the spec's folder.
-    pub(super) path: String,
-    pub(super) text: String,
-}
 
 /// A script that trains.
 pub(super) struct FoundScript {
@@ -44,7 +24,13 @@ pub(super) struct FoundScript {
     /// Why it is taken for one: `SM_CHANNEL_* at train.py:9`.
     pub(super) why: String,
     pub(super) options: Vec<FoundOption>,
-    /// The parts of what may be paths in it: `data` and `train.csv` of `data/train.csv`.
+    /// How the project starts it, or most likely does.
+    pub(super) start: ScriptStart,
+    /// Whether it asks git where the checkout is.
+    pub(super) asks_git: bool,
+    /// Whether a path in it leads out of the folder that it is started in.
+    pub(super) leaves_its_folder: bool,
+    /// The parts of what may be paths in it and in the files that it names: `data`, `train` and `csv` of `data/train.csv`.
     path_parts: HashSet<String>,
     /// The channels whose variables it reads, in small letters.
     pub(super) channels: Vec<String>,
@@ -70,8 +56,8 @@ pub(super) struct Overview {
     pub(super) data: Vec<FoundData>,
     /// Files that name packages to install.
     pub(super) requirements: Vec<String>,
-    /// Folders of Python packages.
-    pub(super) packages: Vec<String>,
+    /// The patterns of the folders and files at the top.
+    pub(super) tops: BTreeSet<String>,
     /// The interpreter of the checkout's virtual environment, which no canary gets a copy of.
     pub(super) python: Option<String>,
 }
@@ -80,18 +66,18 @@ impl Overview {
     /// `texts` are files that git knows; `seen` are all files, also those that git ignores.
     pub(super) fn of(texts: &[SourceText], seen: &[SeenFile]) -> Self {
         let mut found = Self {
-            data: data_folders(seen),
-            packages: (seen.iter())
-                .filter(|file| name_of(&file.path) == "__init__.py")
-                .map(|file| folder_of(&file.path).to_owned())
-                .collect(),
+            tops: texts.iter().map(|text| pattern_of(&text.path)).collect(),
             ..Self::default()
         };
+        let starts = starts(texts);
         for text in texts {
             let launch = text.launch();
             // A file that starts training jobs is not a script of one.
             if launch.is_none() {
-                found.scripts.extend(text.script());
+                let script = text.script();
+                found
+                    .scripts
+                    .extend(script.map(|script| script.started(&starts, texts)));
             }
             found.launches.extend(launch);
             found.containers.extend(text.container());
@@ -101,6 +87,12 @@ impl Overview {
         }
         let by_depth = |path: &String| (path.matches('/').count(), path.clone());
         (found.scripts).sort_by_key(|script| (Reverse(script.score), by_depth(&script.path)));
+        if let Some(script) = found.scripts.first_mut() {
+            script.add_paths(texts);
+        }
+        let script = found.scripts.first();
+        let is_named = |path: &str| script.is_some_and(|script| script.names(path));
+        found.data = data_folders(seen, is_named);
         found.launches.sort_by_key(by_depth);
         found.containers.sort_by_key(by_depth);
         found.requirements.sort_by_key(by_depth);
@@ -111,12 +103,17 @@ impl Overview {
 /// Whether a file's text is looked at, by its name.
 pub(super) fn says_something(path: &str) -> bool {
     let name = name_of(path);
-    let is_code = name.ends_with(".py") || name.ends_with(".ipynb") || name == "train";
-    is_code || name.contains("Dockerfile") || is_requirements(path)
+    let mut endings = words("endings_of_texts");
+    let is_known = endings.any(|ending| name.ends_with(ending)) || name == "train";
+    is_known || name.contains("Dockerfile") || is_requirements(path)
 }
 
 fn is_requirements(path: &str) -> bool {
     words("requirements").any(|known| known == name_of(path))
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// The file of a place: without its line.
@@ -127,8 +124,23 @@ pub(super) fn path_of(place: &str) -> &str {
 impl FoundOption {
     /// Its default, where that is a number.
     pub(super) fn number(&self) -> Option<&str> {
-        let is_number = |text: &&str| text.parse::<f64>().is_ok_and(f64::is_finite);
-        self.default.as_deref().filter(is_number)
+        self.default.as_deref().filter(|text| is_number(text))
+    }
+
+    /// Takes a number that the arguments give it over, as its default; whether they leave it to be handed over.
+    fn is_left_by(&mut self, arguments: &mut Vec<String>) -> bool {
+        let name = format!("--{}", self.name);
+        let is_it = |word: &String| word.split('=').next() == Some(&name);
+        let Some(at) = arguments.iter().position(is_it) else {
+            return true;
+        };
+        let is_two_words = arguments[at] == name;
+        let next = arguments.get(at + 1);
+        let is_number = is_two_words && next.is_some_and(|word| is_number(word));
+        if is_number {
+            self.default = arguments.drain(at..at + 2).last();
+        }
+        is_number
     }
 
     /// Whether it leads to data: by its default, or since it has none and its name says so.
@@ -151,56 +163,37 @@ impl FoundScript {
         !self.has_parts_of(path) && below.is_some_and(|below| self.has_parts_of(below))
     }
 
-    fn has_parts_of(&self, path: &str) -> bool {
-        path.split('/').all(|part| self.path_parts.contains(part))
+    pub(super) fn has_parts_of(&self, path: &str) -> bool {
+        let mut parts = path.split(['/', '.']);
+        parts.all(|part| self.path_parts.contains(part))
+    }
+
+    /// With how it is started.
+    fn started(mut self, starts: &[ScriptStart], texts: &[SourceText]) -> Self {
+        let of_project = starts.iter().find_map(|start| start.of(&self.path));
+        self.score += of_project.as_ref().map_or(0, |_| SCORE_OF_START);
+        let in_package = || ScriptStart::in_package(&self.path, texts);
+        if let Some(mut start) = of_project.or_else(in_package) {
+            let words = &mut start.arguments;
+            self.options.retain_mut(|option| option.is_left_by(words));
+            self.start = start;
+        }
+        self
+    }
+
+    /// Adds the paths in the arguments and in the files that it names, such as its settings.
+    fn add_paths(&mut self, texts: &[SourceText]) {
+        let words = self.start.arguments.iter();
+        let parts = words.flat_map(|word| word.split(['/', '.', '=', ':', ',']));
+        self.path_parts.extend(parts.map(str::to_owned));
+        let stem = |path| name_of(path).split('.').next().unwrap_or_default();
+        let named = (texts.iter()).filter(|text| self.path_parts.contains(stem(&text.path)));
+        let named = HashSet::<String>::from_iter(named.flat_map(SourceText::path_parts));
+        self.path_parts.extend(named);
     }
 }
 
 impl SourceText {
-    fn is_python(&self) -> bool {
-        let starts = ["#!/usr/bin/env python", "#!/usr/bin/python"];
-        self.path.ends_with(".py") || starts.iter().any(|start| self.text.starts_with(start))
-    }
-
-    /// `src/train.py:12`, of an offset.
-    fn place_at(&self, offset: usize) -> String {
-        let line = 1 + self.text[..offset].matches('\n').count();
-        format!("{}:{line}", self.path)
-    }
-
-    /// The place of the first line of code that is like this: it neither defines what it names nor only speaks of it.
-    fn place_of(&self, pattern: &Regex) -> Option<String> {
-        let is_like = |line: &str| {
-            let code = line.trim_start();
-            let mut others = ["#", "def ", "class "].iter();
-            !others.any(|other| code.starts_with(other)) && pattern.is_match(code)
-        };
-        let line = self.text.lines().position(is_like)?;
-        Some(format!("{}:{}", self.path, line + 1))
-    }
-
-    /// Where it starts a training job on SageMaker.
-    fn launch(&self) -> Option<String> {
-        if !self.text.contains("sagemaker") {
-            return None;
-        }
-        let launch = pattern("launch");
-        match self.path.ends_with(".ipynb") {
-            true => launch.is_match(&self.text).then(|| self.path.clone()),
-            false => self.place_of(launch).filter(|_| self.is_python()),
-        }
-    }
-
-    /// Where a Dockerfile says that its image trains.
-    fn container(&self) -> Option<String> {
-        let name = name_of(&self.path);
-        let is_dockerfile = name == "Dockerfile"
-            || name.starts_with("Dockerfile.")
-            || name.ends_with(".Dockerfile");
-        let place = self.place_of(pattern("training_image"));
-        place.filter(|_| is_dockerfile)
-    }
-
     fn script(&self) -> Option<FoundScript> {
         let name = name_of(&self.path);
         let stem = name.strip_suffix(".py").unwrap_or(name).to_lowercase();
@@ -224,11 +217,12 @@ impl SourceText {
         (score >= LOWEST_SCORE).then(|| FoundScript {
             path: self.path.clone(),
             score,
+            start: ScriptStart::unknown(&why),
             why,
             options: self.options(),
-            path_parts: (pattern("literal").captures_iter(&self.text))
-                .flat_map(|literal| Vec::from_iter(literal[1].split('/').map(str::to_owned)))
-                .collect(),
+            asks_git: pattern("asks_git").is_match(&self.text),
+            leaves_its_folder: pattern("leaves_its_folder").is_match(&self.text),
+            path_parts: self.path_parts().collect(),
             channels: self.channels(),
         })
     }

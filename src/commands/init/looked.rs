@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::data::{SeenFile, words};
-use super::found::{Overview, SourceText, says_something};
+use super::found::{Overview, says_something};
+use super::text::SourceText;
 use crate::backend::project_paths::has_private_name;
 use crate::console::files;
 use crate::git::{GitCheckout, GitError};
@@ -88,7 +89,8 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
             };
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{below}{name}");
-            if name.starts_with('.') || has_private_name(Path::new(&path)) {
+            let is_hidden = name.starts_with('.') && name != ".gitkeep";
+            if is_hidden || has_private_name(Path::new(&path)) {
                 continue;
             }
             // What stands for bytes that are no text is no plain sign.

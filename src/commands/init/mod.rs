@@ -4,8 +4,10 @@ mod data;
 mod drafted;
 mod found;
 mod looked;
+mod start;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::path::{Path, PathBuf};
 

@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::data::SeenFile;
-use super::found::{Overview, SourceText};
 use super::*;
+use super::{data::SeenFile, found::Overview, text::SourceText};
 use crate::units::Bytes;
 
 /// The spec of these files, each of which git knows.

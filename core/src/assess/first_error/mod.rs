@@ -374,7 +374,11 @@ impl FirstError<'_> {
         let training = &self.canary.job.training;
         let channels = training.channels.iter();
         let steps = channels.map(|one| cure::link(&one.name, &self.place_of(one, missed)));
-        cure::behind(&steps.collect::<Option<String>>()?, &training.local.command)
+        cure::behind(
+            "",
+            &steps.collect::<Option<String>>()?,
+            &training.local.command,
+        )
     }
 
     /// A variable of SageMaker's in a hyperparameter or an argument that goes through no shell.

@@ -1,0 +1,82 @@
+//! How the project itself starts a script: by a line of its documents, of a Makefile, of a stage of dvc or of a shell script.
+
+use super::data::{folder_of, folders_to};
+use super::text::{SourceText, pattern};
+
+/// How a script is started.
+#[derive(Clone, Default)]
+pub(super) struct ScriptStart {
+    /// The script from its folder, without its ending; empty where nothing says how it is started.
+    pub(super) program: String,
+    pub(super) is_module: bool,
+    /// The folder that it is started in, or that its module is found in: the beginning of the script's path.
+    pub(super) folder: String,
+    pub(super) arguments: Vec<String>,
+    pub(super) why: String,
+}
+
+/// The lines of the texts that start scripts, those that speak of training first.
+pub(super) fn starts(texts: &[SourceText]) -> Vec<ScriptStart> {
+    let mut all = Vec::from_iter(texts.iter().flat_map(SourceText::starts));
+    all.sort_by_key(|start| !start.arguments.iter().any(|word| word.contains("train")));
+    all
+}
+
+impl SourceText {
+    fn starts(&self) -> impl Iterator<Item = ScriptStart> {
+        let lines = pattern("start").captures_iter(&self.text);
+        let lines = lines.filter(|line| !pattern("no_start").is_match(&line[3]));
+        lines.filter_map(|line| {
+            let arguments = line.get(3)?;
+            let words = arguments.as_str().split([' ', '\t', '\n', '\\']);
+            let words = words.filter(|word| !word.is_empty());
+            let program = line.get(1).or(line.get(2))?.as_str();
+            Some(ScriptStart {
+                program: program.trim_start_matches("./").replace('.', "/"),
+                is_module: line.get(1).is_some(),
+                arguments: words.map(str::to_owned).collect(),
+                why: format!("as at {}", self.place_at(arguments.start())),
+                ..ScriptStart::default()
+            })
+        })
+    }
+}
+
+impl ScriptStart {
+    /// By its path, with nothing behind it.
+    pub(super) fn unknown(why: &str) -> Self {
+        Self {
+            why: why.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The same for the script of this path, if it is that of the line.
+    pub(super) fn of(&self, path: &str) -> Option<Self> {
+        let path = path.trim_end_matches(".py");
+        let names = [path.trim_end_matches("/__main__"), path].into_iter();
+        let mut folders = names.filter_map(|name| name.strip_suffix(&*self.program));
+        let folder = folders.find(|folder| folder.is_empty() || folder.ends_with('/'))?;
+        Some(Self {
+            folder: folder.trim_end_matches('/').to_owned(),
+            ..self.clone()
+        })
+    }
+
+    /// As a module of the outermost package that a script lies in.
+    pub(super) fn in_package(path: &str, texts: &[SourceText]) -> Option<Self> {
+        let has = |file: &str| texts.iter().any(|text| text.path == file);
+        let mut folders = folders_to(path);
+        let package = folders.find(|folder| has(&format!("{folder}/__init__.py")))?;
+        let folder = folder_of(package);
+        let program = path[folder.len()..].trim_start_matches('/');
+        let program = program.trim_end_matches(".py");
+        Some(Self {
+            program: program.trim_end_matches("/__main__").to_owned(),
+            is_module: true,
+            folder: folder.to_owned(),
+            why: format!("guess: a module, since {package} is a package"),
+            ..Self::default()
+        })
+    }
+}
