@@ -218,6 +218,7 @@ fn from_folder(folder: &str, path: &str) -> String {
 /// What leads the script to its channels, and as remarks the options whose default is a number: handed over it would hide a change
 /// of the script's own. What may be a secret is in neither.
 fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
+    let rounds = rounds(script, channels).map(|(option, _)| option);
     let leads = channels.iter().filter_map(|channel| {
         let option = channel.option?;
         let data = channel.data.map_or_else(String::new, place_of);
@@ -225,9 +226,12 @@ fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Str
         hyperparameter(option, &path, "guess: its channel, in place of what stands")
     });
     let is_lead = |one: &FoundOption| {
-        let mut options = channels.iter().filter_map(|channel| channel.option);
-        options.any(|option| std::ptr::eq(option, one))
+        let options = channels.iter().filter_map(|channel| channel.option);
+        (options.chain(rounds)).any(|option| std::ptr::eq(option, one))
     };
+    // What `work` changes has a value of the full run.
+    let of_work = rounds.and_then(|one| hyperparameter(one, one.number()?, "the default"));
+    let leads = leads.chain(of_work);
     let others = script.options.iter().filter(|one| !is_lead(one));
     let others = others.filter_map(|one| hyperparameter(one, one.number()?, "the default"));
     let (leads, others) = (Vec::from_iter(leads), Vec::from_iter(others));
@@ -264,20 +268,28 @@ fn place_of(data: &FoundData) -> String {
 
 /// Less work in canaries, where no share is drawn of their data.
 fn work(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Option<String> {
-    let data = channels.first().and_then(|channel| channel.data);
-    data.filter(|data| data.is_listed || data.files < FEWEST_FILES && !data.has_rows())?;
-    let (name, full) = script.options.iter().find_map(|option| {
-        let is_rounds = |word: &str| option.name.to_lowercase().contains(word);
-        let full = option.number()?.parse::<u32>().ok();
-        let full = full.filter(|full| *full >= 4)?;
-        let mut words = ["epoch", "round", "iter", "steps"].into_iter();
-        words.any(is_rounds).then_some((&option.name, full))
-    })?;
-    let (name, some) = (yaml::text(name), full.div_ceil(4));
+    let (option, full) = rounds(script, channels)?;
+    let (name, some) = (yaml::text(&option.name), full.div_ceil(4));
     Some(format!(
         "    # No share is drawn of such data, so canaries do less work.\n    work: {{hyperparameter: {name}, full: {full}, canary: [{}, {some}]}}    # guess\n\n",
         some.div_ceil(3)
     ))
+}
+
+/// The option that says how much work it is, where no share is drawn, and its default.
+fn rounds<'a>(
+    script: &'a FoundScript,
+    channels: &[DraftedChannel<'_>],
+) -> Option<(&'a FoundOption, u32)> {
+    let data = channels.first().and_then(|channel| channel.data);
+    data.filter(|data| data.is_listed || data.files < FEWEST_FILES && !data.has_rows())?;
+    script.options.iter().find_map(|option| {
+        let is_rounds = |word: &str| option.name.to_lowercase().contains(word);
+        let full = option.number()?.parse::<u32>().ok();
+        let full = full.filter(|full| *full >= 4)?;
+        let mut words = ["epoch", "round", "iter", "steps"].into_iter();
+        words.any(is_rounds).then_some((option, full))
+    })
 }
 
 /// A channel of the draft.

@@ -127,20 +127,20 @@ impl FoundOption {
         self.default.as_deref().filter(|text| is_number(text))
     }
 
-    /// Takes a number that the arguments give it over, as its default; whether they leave it to be handed over.
-    fn is_left_by(&mut self, arguments: &mut Vec<String>) -> bool {
-        let name = format!("--{}", self.name);
+    /// Whether it is still to be handed over, or has a number in the arguments, which counts for its default.
+    fn is_left_by(&mut self, start: &ScriptStart) -> bool {
+        let (arguments, name) = (&start.arguments, format!("--{}", self.name));
         let is_it = |word: &String| word.split('=').next() == Some(&name);
         let Some(at) = arguments.iter().position(is_it) else {
             return true;
         };
-        let is_two_words = arguments[at] == name;
         let next = arguments.get(at + 1);
-        let is_number = is_two_words && next.is_some_and(|word| is_number(word));
-        if is_number {
-            self.default = arguments.drain(at..at + 2).last();
-        }
-        is_number
+        self.default = next.filter(|word| is_number(word)).cloned();
+        start
+            .why
+            .trim_start_matches("as at ")
+            .clone_into(&mut self.place);
+        self.default.is_some()
     }
 
     /// Whether it leads to data: by its default, or since it has none and its name says so.
@@ -173,9 +173,8 @@ impl FoundScript {
         let of_project = starts.iter().find_map(|start| start.of(&self.path));
         self.score += of_project.as_ref().map_or(0, |_| SCORE_OF_START);
         let in_package = || ScriptStart::in_package(&self.path, texts);
-        if let Some(mut start) = of_project.or_else(in_package) {
-            let words = &mut start.arguments;
-            self.options.retain_mut(|option| option.is_left_by(words));
+        if let Some(start) = of_project.or_else(in_package) {
+            self.options.retain_mut(|option| option.is_left_by(&start));
             self.start = start;
         }
         self
