@@ -14,7 +14,6 @@ use aws_sdk_sagemaker::error::BoxError;
 use serde_json::Value;
 
 use self::written::DescribedJob;
-pub use self::written::is_secret;
 use super::tags::{Tags, tags_of_job};
 use super::watch::DESCRIBE;
 use super::{JobName, description};

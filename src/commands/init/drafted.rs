@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use super::data::{FoundData, folder_of, name_of, pattern_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
-use crate::backend::sagemaker::from_job;
 use crate::secret;
 use crate::spec::page::{FILL_IN, filled};
 use crate::spec::{self, cure, yaml_text as yaml};
@@ -254,7 +253,7 @@ fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Str
 fn hyperparameter(option: &FoundOption, value: &str, what: &str) -> Option<String> {
     let name = &option.name;
     let set = format!("{name}={value}");
-    let is_open = !from_job::is_secret(name) && masked(&set) == set;
+    let is_open = !secret::is_named_so(name) && masked(&set) == set;
     let (name, value) = (yaml::text(name), yaml::text_or_number(value));
     let said = comment(&format!("{what} at {}", option.place));
     is_open.then(|| format!("{name}: {value}    # {said}"))

@@ -14,6 +14,7 @@ use crate::code::PathGlobs;
 use crate::grammar;
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::MemoryOf;
+use crate::secret;
 use crate::spec::cure::{self, channel_path, channel_variable};
 use crate::spec::{Channel, Job};
 
@@ -22,8 +23,6 @@ const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 const NO_DATA: [&str; 10] = [
     "/etc/", "/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/bin/", "/var/", "/opt/ml/", "/tmp/",
 ];
-/// Words in the names of variables that lead to data.
-const OF_DATA: [&str; 5] = ["DATA", "TRAIN", "INPUT", "DIR", "PATH"];
 
 /// A canary that did not complete, or opened no file of its sample.
 pub struct FailedCanary<'a> {
@@ -237,24 +236,30 @@ fn not_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
     let path = channel_path(&channel.name, &channel.uri);
     let has_printed = |words: &str| log.iter().any(|line| line.contains(words));
     let variable = failure.errors.all().find_map(text::missing_variable);
-    let variable = variable.filter(|_| has_printed("environ"));
+    let variable = variable.filter(|_| log.iter().any(|line| text::of_environment(line).is_some()));
     let word = failure.errors.all().find_map(text::missing_word);
     let option = failure.errors.all().find_map(text::required_argument);
     let argument = option.or(word.filter(|_| has_printed("sys.argv[")));
-    let said = format!(
-        "the script wants `{}`, which the spec does not hand over: write a variable under `training.environment`, an option under `training.hyperparameters`, an argument into `training.command`; its data are at `{path}`",
-        variable.or(argument)?
+    let wanted = variable.or(argument)?;
+    if variable.is_some_and(|name| name.ends_with("KEY")) || secret::is_named_so(wanted) {
+        return Some((failure.secret_wanted(wanted, variable.is_some()), None));
+    }
+    let is_of_data = option.or(variable).is_none_or(text::is_of_data);
+    let mut said = format!(
+        "the script wants `{wanted}`, which the spec does not hand over: write a variable under `training.environment`, an option under `training.hyperparameters`, an argument into `training.command`"
     );
-    let set = variable.filter(|name| OF_DATA.iter().any(|word| name.contains(word)));
-    let set = set.map(|name| ["env".to_owned(), format!("{name}={path}")]);
+    if !is_of_data {
+        return Some((said, None));
+    }
+    said += &format!("; its data are at `{path}`");
+    let set = variable.map(|name| ["env".to_owned(), format!("{name}={path}")]);
     let dashed = argument
         .filter(|name| name.starts_with('-'))
         .map(str::to_owned);
     let handed = dashed.into_iter().chain(argument.map(|_| path));
     let words = set.into_iter().flatten().chain(command.iter().cloned());
     let words = Vec::from_iter(words.chain(handed));
-    let is_other = failure.is_local() && words.len() > command.len();
-    let cure = Some(words).filter(|_| is_other);
+    let cure = Some(words).filter(|_| failure.is_local());
     Some((said, cure))
 }
 
@@ -326,6 +331,16 @@ impl FirstError<'_> {
 
     fn is_local(&self) -> bool {
         self.canary.run.instance.is_local()
+    }
+
+    /// What to do about a secret, which belongs in no spec.
+    fn secret_wanted(&self, name: &str, is_variable: bool) -> String {
+        let way = match (self.is_local(), is_variable) {
+            (true, true) => format!("add `--pass-env {name}` to the command that starts the canary"),
+            (true, false) => "let the script read it from a variable of the environment, and hand that on by `--pass-env NAME`".to_owned(),
+            (false, _) => "let the script fetch it itself, as from AWS Secrets Manager by the job's role".to_owned(),
+        };
+        format!("the script wants `{name}`, a secret by its name, which belongs in no spec: {way}")
     }
 
     /// What the errors say is not there.

@@ -166,6 +166,7 @@ proptest! {
                 Just("FileNotFoundError: ".to_owned()),
                 Just("No module named '".to_owned()),
                 Just("data/train/".to_owned()),
+                Just("data/../".to_owned()),
                 Just("${SM_".to_owned()),
                 Just("algo-1 stderr: [rank".to_owned()),
                 Just(": not found\n".to_owned()),

@@ -38,6 +38,8 @@ patterns! {
     afterwards = "^\\s*(?:\"{3}\\s*)?$|sagemaker-training-toolkit|sagemaker_training|ExecuteUserScriptError|ExitCode |ErrorMessage |\
         Command \"|canary-gate|CUDA kernel errors might|For debugging consider passing CUDA_LAUNCH_BLOCKING|\
         Compile with `TORCH_USE_CUDA_DSA`";
+    /// A folder of a path and the step back out of it: `train/../`.
+    and_back = r#"(?:^|[/\s'"])([^/\s'"$]*[^./\s'"$][^/\s'"$]*/\.\./)"#;
     /// What a program says of a file.
     no_file = "(?i)no such file|not found|does not exist|could not open";
     /// What a shell or a tool says of a file.
@@ -63,6 +65,12 @@ patterns! {
     required_argument = "(?:arguments are required: |Missing option '|Missing argument ')(?:[^,' =]*/)?([A-Za-z0-9_.-]{1,60})(?:[,' =]|$)";
     /// The key of a `KeyError: 'DATA_DIR'` that may be a variable of the environment.
     missing_variable = "^KeyError: '([A-Z0-9_]{1,60})'$";
+    /// The place of an error in a look at the environment. The line that looked may be masked.
+    of_environment = r#"environ|File "(?:<frozen os>|.*/os\.py)", line"#;
+    /// What the name of an option or a variable ends with that leads to data.
+    data_name = "(?i)(?:data(?:set)?|train(?:ing)?|input|image|dir(?:ectory)?|path|folder|file|root|csv|location)s?$";
+    /// What is in the name of one that leads elsewhere.
+    other_name = "(?i)out|model|log|save|check|cache|config|result";
     /// A short name of plain characters.
     plain = "^[A-Za-z0-9_./-]{1,60}$";
 }
@@ -92,7 +100,7 @@ impl Errors {
             }
         }
         Self {
-            lines,
+            lines: lines.into_iter().map(folded).collect(),
             has_lost_tensor,
         }
     }
@@ -208,6 +216,11 @@ pub(super) fn below<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
     }
 }
 
+/// Whether an option or a variable leads to data by its name.
+pub(super) fn is_of_data(name: &str) -> bool {
+    data_name(name).is_some() && other_name(name).is_none()
+}
+
 /// What Python says of an index that there is no word for.
 pub(super) fn missing_word(line: &str) -> Option<&str> {
     line.starts_with("IndexError").then_some("sys.argv[1]")
@@ -216,6 +229,14 @@ pub(super) fn missing_word(line: &str) -> Option<&str> {
 /// A short name of plain characters in backticks, else `otherwise`.
 pub(super) fn quoted(name: &str, otherwise: &str) -> String {
     plain(name).map_or(otherwise.to_owned(), |name| format!("`{name}`"))
+}
+
+/// The line with paths as short as they can be: `labels.csv` for `train/../labels.csv`.
+fn folded(mut line: String) -> String {
+    while let Some(step) = and_back(&line) {
+        line = line.replacen(&step.to_owned(), "", 1);
+    }
+    line
 }
 
 /// The beginning of a line.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{PROGRAM, SUBMIT_DIRECTORY, Tags, channels, is_script, list, text, yaml_of};
 use crate::instance::{InstanceConfiguration, tables};
+use crate::secret;
 use crate::spec::page::FILL_IN;
 use crate::spec::{ScriptLauncher, yaml_text as yaml};
 use crate::units::{Seconds, Usd};
@@ -23,9 +24,6 @@ const SET_FOR_CANARIES: [&str; 6] = [
     "sagemaker_job_name",
     "sagemaker_region",
 ];
-/// Parts of a name whose value is a secret.
-const SECRET_NAMES: &str =
-    "password passwd secret api_key apikey access_key private_key credential auth_token";
 /// Values of variables that are no secrets.
 const SWITCHES: &str = "true false yes no on off none debug info warn warning error";
 /// The most characters of a number that is taken for no secret.
@@ -160,7 +158,7 @@ impl DescribedJob<'_> {
             }
             "hyperparameters" => hyperparameters(job),
             "environment" => named("environment", pairs(&job["Environment"]), |name, value| {
-                !is_secret(name) && is_harmless(value)
+                !secret::is_named_so(name) && is_harmless(value)
             }),
             "tags" => tags(self.tags),
             "channels" => channels::said(job),
@@ -272,7 +270,7 @@ fn hyperparameters(job: &Value) -> Option<String> {
         !is_said && !SET_FOR_CANARIES.contains(name)
     });
     let own = own.map(|(name, value)| (name, decoded(job, &value)));
-    named("hyperparameters", own, |name, _| !is_secret(name))
+    named("hyperparameters", own, |name, _| !secret::is_named_so(name))
 }
 
 fn tags(tags: &Tags) -> Option<String> {
@@ -330,14 +328,6 @@ fn decoded(job: &Value, written: &str) -> String {
 
 fn hyperparameter(job: &Value, name: &str) -> Option<String> {
     Some(decoded(job, job["HyperParameters"][name].as_str()?))
-}
-
-/// Whether the value of a hyperparameter or variable of this name is a secret.
-pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    // Not `max_tokens`.
-    let is_token = name == "token" || name.ends_with("_token");
-    is_token || SECRET_NAMES.split(' ').any(|part| name.contains(part))
 }
 
 /// A short number or a switch: no secret is so short.
