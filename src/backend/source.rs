@@ -70,7 +70,7 @@ impl SourceFile {
         OutsideError::of(format!(
                 "the source file {} has changed since this run read it, so no canary gets it",
                 self.path.display()
-            )).help("keep the checkout as it is while canaries run, also from training code; if it is this run's own log, as of `| tee FILE`, write that elsewhere or let git ignore it; then run the gate again")
+            )).help("keep the checkout as it is while canaries run, also from training code; if it is this run's own log, as of `| cat > FILE`, write that elsewhere or let git ignore it; then run the gate again")
     }
 }
 

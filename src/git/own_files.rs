@@ -2,10 +2,12 @@
 //!
 //! They are named in a file of the git folder, where no commit can put any, as patterns that `git ls-files` leaves out.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use super::{path_of, process};
 
 const LIST: &str = "canary-gate-outputs";
 /// A longer one is somebody else's.
@@ -18,20 +20,10 @@ pub(super) fn list(root: &Path) -> Option<PathBuf> {
     metadata.is_file().then_some(list)
 }
 
-/// Git's folder of the checkout at `root`: of a worktree, or a submodule, the one that its file `.git` names.
+/// Git's folder of the checkout at `root`: of a worktree, or a submodule, its own.
 fn git_folder(root: &Path) -> io::Result<PathBuf> {
-    let git = root.join(".git");
-    if git.symlink_metadata()?.is_dir() {
-        return Ok(git);
-    }
-    let mut text = String::new();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
-        .open(git)?;
-    file.take(LARGEST).read_to_string(&mut text)?;
-    let named = text.trim_end().strip_prefix("gitdir: ");
-    Ok(root.join(named.ok_or(io::ErrorKind::InvalidData)?))
+    let folder = process::text(root, ["rev-parse", "--git-dir"]);
+    Ok(root.join(folder.map_err(io::Error::other)?))
 }
 
 /// Adds a file that was written.
@@ -42,14 +34,35 @@ pub(crate) fn remember(root: &Path, file: &Path) {
     }
 }
 
-/// Adds what standard output and standard error are written to, where this machine says which files these are.
+/// Adds what standard output and standard error are written to, where this machine says which files these are; through a pipe, the
+/// files of `tee`.
 pub(super) fn remember_streams(root: &Path) {
-    let files = ["/proc/self/fd/1", "/proc/self/fd/2"].map(std::fs::read_link);
+    let streams = ["/proc/self/fd/1", "/proc/self/fd/2"].map(fs::read_link);
     // A pipe has a name that is no path.
-    let files = files.into_iter().flatten();
-    for file in files.filter(|file| file.is_absolute()) {
+    let (files, pipes): (Vec<_>, Vec<_>) =
+        (streams.into_iter().flatten()).partition(|stream| stream.is_absolute());
+    for file in files.into_iter().chain(copies(&pipes)) {
         remember(root, &file);
     }
+}
+
+/// The files that `tee` writes what comes from one of the pipes to. Of no other program it is known that it writes nothing else.
+fn copies(pipes: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let processes = (!pipes.is_empty()).then(|| fs::read_dir("/proc"));
+    let processes = processes.into_iter().flatten().flatten().flatten();
+    let readers = processes.map(|process| process.path()).filter(|process| {
+        let is_ours = |from| pipes.contains(&from);
+        fs::read_link(process.join("fd/0")).is_ok_and(is_ours)
+            && fs::read_to_string(process.join("comm")).is_ok_and(|name| name == "tee\n")
+    });
+    let files = readers.filter_map(|process| {
+        let folder = fs::read_link(process.join("cwd")).ok()?;
+        let words = fs::read(process.join("cmdline")).ok()?;
+        let words = words.split(|byte| *byte == 0).skip(1);
+        let files = words.filter(|word| !word.is_empty() && !word.starts_with(b"-"));
+        Some(Vec::from_iter(files.map(|file| folder.join(path_of(file)))))
+    });
+    files.flatten()
 }
 
 /// Where a file lies below a root whose links are resolved; `None` if it lies elsewhere.
