@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
+use serde_json::error::Category;
 
 use crate::aws::call::chain;
 use crate::instance::price_file::{RegionPrices, is_price};
@@ -84,10 +85,14 @@ pub(in crate::backend) fn parse(
 /// Why it cannot be used: it has no end, is of another service, or has no such price.
 pub fn published(file: impl Read, region: &str, today: Date) -> Result<RegionPrices, String> {
     let file = BufReader::new(file.take(LARGEST_OFFER_FILE));
-    let file: OfferFile = serde_json::from_reader(file).map_err(|error| match error.is_eof() {
-        true => format!("they are cut, or too large ({error})"),
-        false => chain(&error),
-    })?;
+    let file: OfferFile =
+        serde_json::from_reader(file).map_err(|error| match error.classify() {
+            Category::Eof => format!("they are cut, or too large ({error})"),
+            Category::Syntax => {
+                format!("what came is no JSON, such as a page of a proxy or of a sign-in ({error})")
+            }
+            Category::Io | Category::Data => chain(&error),
+        })?;
     if file.offer_code != SERVICE {
         return Err(format!("they are those of `{:.40}`", file.offer_code));
     }
@@ -308,6 +313,11 @@ mod tests {
         assert!(read(&text.replace("EXAMPLE", "OTHER")).is_ok());
         assert!(read(&text.replace("\"A\"", "\"C\"")).is_ok());
         assert!(read(&text.replace(SERVICE, "AmazonEC2")).is_err());
+        let page = read("<!DOCTYPE html><title>Sign in</title>").unwrap_err();
+        assert!(
+            page.starts_with("what came is no JSON, such as a page"),
+            "{page}"
+        );
         assert!(read(&format!("{text},")).is_err());
     }
 
