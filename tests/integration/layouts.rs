@@ -79,3 +79,25 @@ fn a_layout_is_sampled_finely() {
     assert!(shares.len() >= 2, "{shares:?}");
     assert!(smallest.contains(&shares[0]), "{shares:?}");
 }
+
+#[test]
+fn the_first_line_of_a_layout_names_its_packages() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/layouts");
+    let packages = fs::read_to_string(examples.join("requirements.txt")).unwrap();
+    let packages = packages.lines().filter_map(|line| line.split_once("=="));
+    let packages: Vec<&str> = packages.map(|(name, _)| name).collect();
+    let layouts = fs::read_dir(examples).unwrap().map(|one| one.unwrap());
+    for layout in layouts.filter(|one| one.path().is_dir()) {
+        let spec = fs::read_to_string(layout.path().join("canary-gate.yml")).unwrap();
+        let first = spec.lines().next().unwrap();
+        for file in fs::read_dir(layout.path()).unwrap() {
+            let code = fs::read_to_string(file.unwrap().path()).unwrap_or_default();
+            let code = code.replace("from PIL ", "import pillow ");
+            let code = code.replace("from sklearn.", "import scikit-learn.");
+            for name in &packages {
+                let is_needed = code.contains(&format!("import {name}"));
+                assert!(!is_needed || first.contains(name), "{name}: {first}");
+            }
+        }
+    }
+}
