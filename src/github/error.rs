@@ -169,7 +169,7 @@ impl Service {
             500..=599 => (
                 Passing,
                 format!(" failed at {request}: {status}, after {tries} attempts"),
-                "run the job again; see https://www.githubstatus.com or https://status.gitlab.com for outages".to_owned(),
+                format!("run the job again; see {} for outages", self.status),
             ),
             _ => (
                 Other,

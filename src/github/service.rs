@@ -7,6 +7,8 @@ pub(super) struct Service {
     /// The variable that has the API's address.
     pub(super) address: &'static str,
     pub(super) accept: &'static str,
+    /// The page that says whether it is out of order; a link in reports, which know both.
+    pub(super) status: &'static str,
     /// The header that has the token, and what stands there before it.
     pub(super) token: (&'static str, &'static str),
     /// The method that changes a part of something.
@@ -21,6 +23,7 @@ pub(super) static GITHUB: Service = Service {
     name: "GitHub",
     address: "GITHUB_API_URL",
     accept: "application/vnd.github+json",
+    status: "https://www.githubstatus.com/",
     token: ("authorization", "Bearer "),
     change: "PATCH",
     viewer: None,
@@ -31,6 +34,7 @@ pub(super) static GITLAB: Service = Service {
     name: "GitLab",
     address: "CI_API_V4_URL",
     accept: "application/json",
+    status: "https://status.gitlab.com/",
     token: ("private-token", ""),
     change: "PUT",
     viewer: Some("user"),

@@ -104,6 +104,7 @@ const HOMES: [(&str, &[&str]); 31] = [
             "measurement/table/job_names.rs",
             "units/parse.rs",
             "report/redact.rs",
+            "report/text.rs",
             "assess/first_error/",
             "secret/",
             "commands/action/inputs.rs",

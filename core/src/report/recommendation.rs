@@ -3,7 +3,7 @@
 use super::comparison::Column;
 use super::{InstanceForecast, JobReport, Prose, words};
 use crate::metric::Metric;
-use crate::spec::{Bound, LineKind};
+use crate::spec::{Bound, LineKind, Ranking, Words as _};
 use crate::verdict::{LimitNeeded, Recommendation, Verdict};
 
 /// More names than a reader compares.
@@ -41,7 +41,11 @@ pub(super) fn sentence(job: &JobReport) -> Option<Prose> {
     let pareto = Prose::first_of(recommendation.pareto.iter().map(Prose::name), SET_SHOWN);
     let pareto = Prose::list(pareto.collect())
         .map(|set| Prose::fill("Beaten by none in both time and cost: {}.", [set]));
-    let said = [cheapest, fastest, pareto].into_iter().flatten();
+    let ranking = job.ranking.filter(|_| job.forecasts.len() > 2);
+    let ranking = ranking.map(Ranking::word).map(|ranking| {
+        Prose::sentence(format!("Alternatives that fit are ordered by `{ranking}`."))
+    });
+    let said = [cheapest, fastest, pareto, ranking].into_iter().flatten();
     Some(Prose::joined(said, " "))
 }
 

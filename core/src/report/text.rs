@@ -3,6 +3,10 @@
 //! Text that may come from outside is an [`Outside`]. Its characters are private: it can only be converted into text for one
 //! medium, harmless there. So a renderer cannot forget to escape.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::escape::{self, LINE_LIMIT, NAME_LIMIT, PARAGRAPH_LIMIT};
 use super::words;
 
@@ -13,6 +17,14 @@ pub const DOCUMENTS: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "/"
 );
+
+/// The addresses that a sentence may link to, each with its host to the end, and the path there.
+static LINKED: LazyLock<Regex> = LazyLock::new(|| {
+    let documents = regex::escape(DOCUMENTS);
+    let places = format!(r"{documents}|https://(?:www\.githubstatus|status\.gitlab)\.com/");
+    let pattern = format!("(?:{places})([A-Za-z0-9/.#-]*[A-Za-z0-9/#-])?");
+    Regex::new(&pattern).expect("a test uses it")
+});
 
 /// Of each part of the last line, which overlaps itself on GitHub where it needs a second one.
 const SHORT_LIMIT: usize = 30;
@@ -152,25 +164,24 @@ impl Prose {
         Self::at_most(text, SHORT_LIMIT)
     }
 
-    /// A sentence of this program, in which backticks set code and the address of one of our documents is a link.
+    /// A sentence of this program, in which backticks set code and the address of one of our documents or of a status page is a link.
     pub(super) fn sentence(text: impl Into<String>) -> Self {
         let text = text.into();
+        let (mut spans, mut end) = (Vec::new(), 0);
         // Each piece has a limit of its own, so their number has one too.
-        let mut pieces = text.splitn(MOST_LINKS + 1, DOCUMENTS);
-        let own = |piece: &str| TextSpan::Sentence(Outside::new(piece, PARAGRAPH_LIMIT));
-        let mut spans = vec![own(pieces.next().unwrap_or_default())];
-        for piece in pieces {
-            let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/-.#".contains(c);
-            let path = piece.split(|c| !is_of_path(c)).next().unwrap_or_default();
-            let path = path.trim_end_matches('.');
-            let words = Outside::new(path, LINE_LIMIT);
+        for found in LINKED.captures_iter(&text).take(MOST_LINKS) {
+            let [address, path] = [0, 1].map(|group| found.get(group));
+            let Some(address) = address else { continue };
+            let words = Outside::new(path.unwrap_or(address).as_str(), LINE_LIMIT);
+            spans.extend(piece(&text[end..address.start()]));
             // No step out of the release.
-            spans.push(match path.contains("..") {
+            spans.push(match address.as_str().contains("..") {
                 true => TextSpan::Literal(words),
-                false => TextSpan::Link(words, Address(format!("{DOCUMENTS}{path}"))),
+                false => TextSpan::Link(words, Address(address.as_str().to_owned())),
             });
-            spans.push(own(&piece[path.len()..]));
+            end = address.end();
         }
+        spans.extend(piece(&text[end..]));
         Self(spans)
     }
 
@@ -318,6 +329,18 @@ impl Prose {
     }
 }
 
+/// A piece of a sentence. What makes it harmless takes the spaces at its ends off.
+fn piece(text: &str) -> [TextSpan; 3] {
+    let space = |is_there: bool| TextSpan::Own(if is_there { " " } else { "" });
+    let words = TextSpan::Sentence(Outside::new(text, PARAGRAPH_LIMIT));
+    let is_space = text.trim().is_empty();
+    [
+        space(text.starts_with(' ')),
+        words,
+        space(!is_space && text.ends_with(' ')),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{markdown, terminal};
@@ -338,6 +361,21 @@ mod tests {
         ] {
             assert_eq!(Prose::run(url), None, "{url}");
         }
+    }
+
+    #[test]
+    fn what_a_sentence_names_of_ours_is_a_link_with_its_spaces() {
+        let [first, second] = ["a.md", "c.md"].map(|path| format!("{DOCUMENTS}{path}"));
+        let said = format!("`Read` {first}, {second} and https://status.gitlab.com/.");
+        assert_eq!(
+            markdown::inline(&Prose::sentence(said)),
+            format!(
+                "`Read` [a.md]({first}), [c.md]({second}) and \
+                 [https:\u{2060}//status.gitlab.com/](https://status.gitlab.com/)."
+            )
+        );
+        let elsewhere = Prose::sentence("see https://status.gitlab.com.example.org/");
+        assert!(!markdown::inline(&elsewhere).contains('['));
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Publisher<'_> {
                 format!("{does_not_count}: with `comment: off` nothing shows what it accepts.")
             }
             Err(LabelRefusal::Because(why)) => format!(
-                "{does_not_count}: {why}. Take it off, put it on again, and run the check again."
+                "{does_not_count}: {why}. Somebody who may write has to take it off, put it on again, and run the check again."
             ),
             Err(LabelRefusal::Unknown(error)) => {
                 format!("{does_not_count}: {}.", AppError::from(error).in_a_line())
