@@ -6,7 +6,7 @@
 //! Rubin, JCGS 15, 2006), so this tests the computation and says nothing about real jobs: those are `left_out`'s, and
 //! laws the prior did not draw are those of the bench `coverage`.
 
-use canary_gate_core::forecast::trial::{self, Prior};
+use canary_gate_core::forecast::trial::{MEMORY, Observation, Posterior, Prior, TIME};
 use canary_gate_core::forecast::{Predictive, Shape};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -60,12 +60,7 @@ impl Truth {
         }
     }
 
-    fn runs(
-        &self,
-        design: &[f64],
-        prior: &Prior,
-        random: &mut Random,
-    ) -> Vec<(f64, f64, f64, bool)> {
+    fn runs(&self, design: &[f64], prior: &Prior, random: &mut Random) -> Vec<Observation> {
         design
             .iter()
             .enumerate()
@@ -73,7 +68,10 @@ impl Truth {
                 let weight = if index == 0 { prior.cold_weight } else { 1.0 };
                 let expected = self.fixed + (1.0 - self.fixed) * self.shape.at(*share);
                 let error = self.noise / weight.sqrt() * random.normal();
-                (*share, expected * error.exp(), weight, false)
+                Observation {
+                    weight,
+                    ..Observation::new(*share, 1.0, expected * error.exp())
+                }
             })
             .collect()
     }
@@ -108,7 +106,7 @@ impl Coverage {
             for _ in 0..TRUTHS {
                 let truth = Truth::draw(prior, largest, &mut random);
                 let runs = truth.runs(design, prior, &mut random);
-                let predictive = trial::of_shares(&runs, prior);
+                let predictive = Posterior::fit(&runs, prior).predict_at(1.0, 1.0);
                 let degrees_of_freedom = whole(prior.noise_degrees_of_freedom)
                     + u32::try_from(design.len()).expect("designs are short")
                     - 1;
@@ -143,7 +141,7 @@ fn whole(degrees_of_freedom: f64) -> u32 {
 }
 
 pub(crate) fn data_that_the_prior_brings_about() {
-    for (name, prior) in [("time", trial::TIME), ("memory", trial::MEMORY)] {
+    for (name, prior) in [("time", TIME), ("memory", MEMORY)] {
         let coverage = Coverage::of(&prior);
         let (as_written, known) = (pooled(&coverage.as_written), pooled(&coverage.known_drift));
         println!(
@@ -185,15 +183,15 @@ pub(crate) fn cold_full_runs() {
                 .map(|(index, &(share, is_warm))| {
                     let start = if is_warm { 0.0 } else { offset };
                     let value = (fixed + growing * share + start) * noise();
-                    let weight = if index == 0 {
-                        trial::TIME.cold_weight
-                    } else {
-                        1.0
-                    };
-                    (share, value, weight, is_warm)
+                    let weight = if index == 0 { TIME.cold_weight } else { 1.0 };
+                    Observation {
+                        weight,
+                        is_warm,
+                        ..Observation::new(share, 1.0, value)
+                    }
                 })
                 .collect();
-            let full = trial::of_shares(&runs, &trial::TIME);
+            let full = Posterior::fit(&runs, &TIME).predict_at(1.0, 1.0);
             let truth = (fixed + growing + offset) * noise();
             let is_inside = (full.quantile(0.05)..=full.quantile(0.95)).contains(&truth);
             *inside += i32::from(is_inside);

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use canary_gate_core::forecast::trial::{self, Prior};
+use canary_gate_core::forecast::trial::{self, Prior, Runs};
 use canary_gate_core::forecast::{Estimate, Predictive};
 use canary_gate_core::measurement::Measurement;
 use canary_gate_core::units::{Fraction, Seconds};
@@ -170,8 +170,8 @@ pub(crate) const TIME: Subject = Subject {
         [3.0, 2.5, 2.0],
         [0.08, 0.06, 0.11],
     ],
-    value: trial::seconds,
-    forecast: trial::time,
+    value: seconds,
+    forecast: time,
 };
 
 pub(crate) const MEMORY: Subject = Subject {
@@ -183,9 +183,31 @@ pub(crate) const MEMORY: Subject = Subject {
         [3.0, 2.5, 2.0],
         [0.13, 0.1, 0.07],
     ],
-    value: trial::memory_bytes,
-    forecast: trial::memory,
+    value: memory_bytes,
+    forecast: memory,
 };
+
+fn seconds(run: &Measurement) -> Option<f64> {
+    Some(run.time()?.0)
+}
+
+fn memory_bytes(run: &Measurement) -> Option<f64> {
+    Some(run.usage.memory.as_ref()?.bytes?.as_f64())
+}
+
+/// The time of the full run; `None` where too few canaries completed.
+fn time(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
+    let runs = Runs::choose(canaries);
+    let posterior = runs.weigh("it", prior, seconds).ok()?;
+    let bounded = posterior.given_at_least(&runs.lower_bounds());
+    Some(bounded.predict_at(1.0, 1.0))
+}
+
+/// The memory of the full run, in bytes; `None` where too few canaries completed.
+fn memory(canaries: &[Measurement], prior: &Prior) -> Option<Predictive> {
+    let posterior = Runs::choose(canaries).weigh("it", prior, memory_bytes);
+    Some(posterior.ok()?.predict_at(1.0, 1.0))
+}
 
 impl Subject {
     fn prior(&self, (levels, capped): Levels) -> Prior {

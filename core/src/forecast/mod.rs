@@ -486,7 +486,7 @@ impl Runs<'_> {
     }
 
     /// The laws of a quantity that grows with the data.
-    fn weigh(
+    pub fn weigh(
         &self,
         subject: &str,
         prior: &Prior,

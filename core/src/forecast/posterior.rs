@@ -57,26 +57,26 @@ pub struct Prior {
 
 /// One completed run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Observation {
+pub struct Observation {
     /// The share of the data that was really sampled, in (0, 1].
-    pub(super) share: f64,
+    pub share: f64,
     /// The fraction requested, which identifies the size: samples of one size differ a little in bytes.
-    pub(super) fraction: f64,
+    pub fraction: f64,
     /// The share of the full run's work per datum, in (0, 1].
-    pub(super) work: f64,
+    pub work: f64,
     /// Finite, and positive where a law is fit.
-    pub(super) value: f64,
+    pub value: f64,
     /// The inverse of its noise variance, relative to that of an ordinary run.
-    pub(super) weight: f64,
+    pub weight: f64,
     /// Whether it is the first of its series, which finds caches cold, or lost much of its CPU to other work.
-    pub(super) is_doubtful: bool,
+    pub is_doubtful: bool,
     /// Whether its machine had run a canary before: then it lacks what only a cold start takes.
-    pub(super) is_warm: bool,
+    pub is_warm: bool,
 }
 
 impl Observation {
     /// An ordinary run, started cold.
-    pub(super) fn new(share: f64, work: f64, value: f64) -> Self {
+    pub fn new(share: f64, work: f64, value: f64) -> Self {
         Self {
             share,
             fraction: share,
@@ -175,7 +175,7 @@ fn family(observations: &[Observation], prior: &Prior) -> (Vec<WeighedLaw>, f64)
 
 /// The posterior of a quantity's growth, given the runs.
 #[derive(Debug, Clone)]
-pub(super) struct Posterior {
+pub struct Posterior {
     prior: Prior,
     /// Probabilities sum to 1.
     candidates: Vec<WeighedLaw>,
@@ -190,7 +190,7 @@ pub(super) struct Posterior {
 
 impl Posterior {
     /// Weighs the laws by the runs, in any order. At least one run; values are positive.
-    pub(super) fn fit(observations: &[Observation], prior: &Prior) -> Self {
+    pub fn fit(observations: &[Observation], prior: &Prior) -> Self {
         Self::fit_and_reweigh(observations, prior).0
     }
 
@@ -267,7 +267,7 @@ impl Posterior {
     }
 
     /// The distribution of one new run with `share` of the data and `work` of the full run's work.
-    pub(super) fn predict_at(&self, share: f64, work: f64) -> Predictive {
+    pub fn predict_at(&self, share: f64, work: f64) -> Predictive {
         let beyond = (share / self.largest_share).ln().max(0.0);
         let beyond_work = (work / self.largest_work).ln().max(0.0);
         let component = |one: &WeighedLaw| {
@@ -298,7 +298,7 @@ impl Posterior {
     }
 
     /// Conditions on these lower bounds, runs whose full values are more: each candidate is weighed by their probability. Unchanged if no candidate allows them.
-    pub(super) fn given_at_least(mut self, bounds: &[Observation]) -> Self {
+    pub fn given_at_least(mut self, bounds: &[Observation]) -> Self {
         for bound in bounds {
             let chance_of = |one: &WeighedLaw| {
                 let center = one.center + one.relative(bound.share, bound.work).0.ln();

@@ -12,7 +12,7 @@ use crate::metric::MemoryOf;
 use crate::units::Seconds;
 
 /// The runs that enter the fits, and the others by reason.
-pub(super) struct Runs<'a> {
+pub struct Runs<'a> {
     entered: Vec<&'a Measurement>,
     /// The first run of the series, with cold caches: by its end, else the smallest size's first replicate.
     first: Option<&'a Measurement>,
@@ -28,7 +28,7 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// Only completed runs of the newest data enter, with a share of the data, and of the work, in (0, 1].
-    pub(super) fn choose(measurements: &'a [Measurement]) -> Self {
+    pub fn choose(measurements: &'a [Measurement]) -> Self {
         let newest = NewestData::of(&measurements.iter().collect::<Vec<_>>());
         let abscissa = newest.kept.last().map(|run| run.abscissa());
         let mut entered = Vec::new();
@@ -119,7 +119,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Lower bounds from the runs that were stopped at their time limit: their full values are more.
-    pub(super) fn lower_bounds(&self) -> Vec<Observation> {
+    pub fn lower_bounds(&self) -> Vec<Observation> {
         self.timed_out()
             .map(|(run, seconds)| Observation::new(run.data_share(), run.work_share(), seconds))
             .filter(|bound| is_part(bound.share) && is_part(bound.work))
