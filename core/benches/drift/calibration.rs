@@ -1,6 +1,6 @@
 //! Finds the limits of the control chart.
 
-use canary_gate_core::drift::chart::{ChartPoint, FALSE_ALARMS, MOST_CHECKS, statistic};
+use canary_gate_core::drift::chart::{ChartPoint, MOST_CHECKS, statistic};
 
 use crate::world::{Series, World};
 
@@ -11,6 +11,10 @@ const WORLDS: [World; 4] = [
     World::normal("5%", 0.05),
     World::normal("10%", 0.1),
 ];
+
+/// The share of histories of [`MOST_CHECKS`] checks without any change in which the chart may signal at least once, up or
+/// down.
+const FALSE_ALARMS: f64 = 0.05;
 
 /// A little below what is promised, for the error of finding the limits by chance and for the lines between them.
 const AIM: f64 = 0.9 * FALSE_ALARMS;

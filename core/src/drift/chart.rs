@@ -27,10 +27,6 @@ const PART_LIMIT: f64 = 3.5;
 /// A larger standard error of ln y carries no information: e^10 is a factor of 22,000.
 const LARGEST_STANDARD_ERROR: f64 = 10.0;
 
-/// The share of histories of [`MOST_CHECKS`] checks without any change in which the chart may signal at least once, up or
-/// down.
-pub const FALSE_ALARMS: f64 = 0.05;
-
 /// How many checks the chart looks at: a year of weekly ones.
 pub const MOST_CHECKS: usize = 52;
 
@@ -164,12 +160,6 @@ fn cut(points: &[ChartPoint], offset: usize, highest: f64, starts: &mut Vec<usiz
     cut(earlier, offset, PART_LIMIT, starts);
     starts.push(at);
     cut(later, at, PART_LIMIT, starts);
-}
-
-/// Whether the whole series has more than one level, the first condition of an alarm. Equals `ControlChart::shift().is_some()`
-/// for less work.
-pub fn signals(points: &[ChartPoint]) -> bool {
-    statistic(points).is_some_and(|statistic| statistic > limit(points.len()))
 }
 
 /// The largest standardised difference over all splits, to be compared with [`limit`]; `None` for fewer than two points.

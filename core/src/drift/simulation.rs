@@ -1,7 +1,7 @@
 //! Whether the rule of the alarm does what it promises, on simulated histories. `benches/drift.rs` prints the same for more
 //! worlds and more histories.
 
-use super::chart::{ChartPoint, ControlChart, MOST_CHECKS, signals};
+use super::chart::{ChartPoint, ControlChart, MOST_CHECKS};
 use super::rule::Rule;
 use crate::forecast::random;
 use crate::units::Fraction;
@@ -34,9 +34,10 @@ fn false_alarms(world: &World) -> (f64, f64) {
         let (mut any_signal, mut any_alarm) = (false, false);
         for _ in 0..MOST_CHECKS {
             points.push(check(&mut series, 1.0));
-            if signals(&points) {
+            let chart = ControlChart::of(&points);
+            if chart.shift().is_some() {
                 any_signal = true;
-                any_alarm |= rule(1.01).judge(&ControlChart::of(&points), 1.0).drifted;
+                any_alarm |= rule(1.01).judge(&chart, 1.0).drifted;
             }
         }
         signalled += u32::from(any_signal);
@@ -92,7 +93,8 @@ fn median_checks_until_alarm(level: f64, over: u32, rule: &Rule) -> Option<u32> 
         for (checks, count) in (1_u32..).zip(&mut alarmed_after[1..]) {
             let part = (f64::from(checks) / f64::from(over)).min(1.0);
             points.push(check(&mut series, 1.0 + (level - 1.0) * part));
-            if signals(&points) && rule.judge(&ControlChart::of(&points), 1.0).drifted {
+            let chart = ControlChart::of(&points);
+            if chart.shift().is_some() && rule.judge(&chart, 1.0).drifted {
                 *count += 1;
                 break;
             }
