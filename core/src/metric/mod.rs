@@ -236,18 +236,12 @@ impl LineKind {
 }
 
 /// A value for each metric.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PerMetric<T>([T; Metric::ALL.len()]);
 
 impl<T> PerMetric<T> {
     pub fn of(value: impl FnMut(Metric) -> T) -> Self {
         Self(Metric::ALL.map(value))
-    }
-}
-
-impl<T: Default> Default for PerMetric<T> {
-    fn default() -> Self {
-        Self::of(|_| T::default())
     }
 }
 

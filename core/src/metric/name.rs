@@ -1,7 +1,6 @@
 //! The name of a metric that the training script prints, in a budget line.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -14,8 +13,9 @@ const LONGEST: usize = 64;
 
 /// A name under `training.metrics` that a budget line may have: 1 to 64 ASCII letters, digits and `_`, `-`, `:`, `/`, a letter or
 /// digit first. Kept in place, so that a kind of line stays a small value.
-#[derive(SerializeDisplay, DeserializeFromStr, derive_more::Display)]
+#[derive(SerializeDisplay, DeserializeFromStr, derive_more::Display, derive_more::Debug)]
 #[display("{}", self.as_str())]
+#[debug("{:?}", self.as_str())]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricName {
     /// Zeros after the last.
@@ -55,12 +55,6 @@ impl FromStr for MetricName {
             bytes,
             length: text.len(),
         })
-    }
-}
-
-impl fmt::Debug for MetricName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 

@@ -8,7 +8,6 @@ pub mod unseen;
 
 pub use shapes::{mask_named, mask_shapes};
 
-use std::fmt;
 use std::sync::Arc;
 
 /// What stands in a secret's place.
@@ -33,7 +32,8 @@ pub fn is_named_so(name: &str) -> bool {
 }
 
 /// The values that must not be shown. Prints as stars.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
+#[debug("SecretMask(***)")]
 pub struct SecretMask {
     /// Without line ends.
     values: Arc<[String]>,
@@ -131,12 +131,6 @@ impl SecretMask {
             at += character.len_utf8();
         }
         shown
-    }
-}
-
-impl fmt::Debug for SecretMask {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("SecretMask(***)")
     }
 }
 

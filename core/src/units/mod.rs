@@ -30,6 +30,8 @@ quantities! {
     /// A duration in seconds; finite and not negative when parsed.
     Seconds(f64): Add, Sub, Mul, Sum;
     /// An amount of money in US dollars.
+    #[derive(derive_more::Display)]
+    #[display("{} USD", self.bare())]
     Usd(f64): Add, Sub, Mul, Sum;
     /// A price in US dollars per instance and hour.
     UsdPerHour(f64);
@@ -38,6 +40,8 @@ quantities! {
     /// A share of a whole: 0.03 is three hundredths. Written `3%` in a spec.
     Fraction(f64);
     /// A share in percent: 90.0 is ninety hundredths.
+    #[derive(derive_more::Display)]
+    #[display("{}%", self.bare())]
     Percent(f64);
 }
 

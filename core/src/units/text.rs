@@ -119,12 +119,6 @@ impl Usd {
     }
 }
 
-impl fmt::Display for Usd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} USD", self.bare())
-    }
-}
-
 impl fmt::Display for UsdPerHour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A price shows at least its cents.
@@ -174,12 +168,6 @@ impl Percent {
             0.0 => 0,
             size => usize::from(size < 9.95) + usize::from(size < 0.095),
         }
-    }
-}
-
-impl fmt::Display for Percent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.bare())
     }
 }
 
