@@ -387,8 +387,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
     };
     let utilization = |metric: Metric, mean: fn(&Usage) -> &Option<Utilization>| {
         runs.utilization(metric.words(), |run| {
-            let utilization = mean(&run.usage).as_ref()?;
-            Some(utilization.mean.0)
+            Some(mean(&run.usage).as_ref()?.mean.0)
         })
     };
     let doubts = [memory.known.doubt, gpu_memory.known.doubt];
@@ -433,7 +432,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             Some(progress) => !progress.confirms,
             None => runs.timed_out().any(|(run, _)| run.ended_early),
         },
-        reached: by_progress.as_ref().map(ByProgress::reached),
+        reached: by_progress.as_ref().map(|progress| progress.reached),
         largest_share: (by_progress
             .filter(|progress| progress.is_all_shown)
             .map(|_| 1.0))
@@ -492,7 +491,9 @@ impl Runs<'_> {
         prior: &Prior,
         value: impl Fn(&Measurement) -> Option<f64>,
     ) -> Result<Posterior, Unknown> {
-        points::weigh(&self.measured(value)?, subject, prior, self.fewest)
+        let points = self.measured(value)?;
+        points::check(&points, subject, self.fewest)?;
+        Ok(Posterior::fit(&points::observations(&points, prior), prior))
     }
 
     /// What a cold start adds at least to the billed time, with a chance of 90 %.

@@ -1,7 +1,7 @@
 //! The measured points of one quantity, and whether they are enough for a law.
 
 use super::Unknown;
-use super::posterior::{Observation, Posterior, Prior};
+use super::posterior::{Observation, Prior};
 use crate::grammar;
 
 /// The fewest runs for a law: one more than its two parameters, to estimate the noise.
@@ -19,25 +19,22 @@ pub(super) enum Fewest {
     One,
 }
 
-/// The laws of a quantity weighed by its points, or why there are too few.
-pub(super) fn weigh(
-    points: &[Observation],
-    subject: &str,
-    prior: &Prior,
-    fewest: Fewest,
-) -> Result<Posterior, Unknown> {
-    check(points, subject, fewest)?;
-    Ok(Posterior::fit(&observations(points, prior), prior))
-}
-
 /// Whether the points are enough for a law.
 pub(super) fn check(points: &[Observation], subject: &str, fewest: Fewest) -> Result<(), Unknown> {
     let (runs, least_sizes) = match fewest {
         Fewest::ForAForecast => (FEWEST_RUNS, FEWEST_SIZES),
         Fewest::One => (1, 1),
     };
-    if points.len() < runs || sizes(points) < least_sizes {
-        return Err(Unknown(too_few(points, subject)));
+    let sizes = sizes(points);
+    if points.len() < runs || sizes < least_sizes {
+        return Err(Unknown(match points.len() {
+            0 => format!("no completed run measured {subject}"),
+            runs => format!(
+                "{} at {}; a forecast needs at least {FEWEST_RUNS}, at {FEWEST_SIZES} or more sizes",
+                grammar::count(runs, "completed run"),
+                grammar::count(sizes, "size")
+            ),
+        }));
     }
     if points.iter().all(|point| point.value < f64::MIN_POSITIVE) {
         return Err(Unknown(format!(
@@ -68,19 +65,6 @@ pub(super) fn observations(points: &[Observation], prior: &Prior) -> Vec<Observa
         ..*point
     });
     weighed.collect()
-}
-
-/// `2 completed runs at 1 size; a forecast needs at least 3, at 2 or more sizes`; names the quantity if not every run measured it.
-fn too_few(points: &[Observation], subject: &str) -> String {
-    let sizes = sizes(points);
-    match points.len() {
-        0 => format!("no completed run measured {subject}"),
-        runs => format!(
-            "{} at {}; a forecast needs at least {FEWEST_RUNS}, at {FEWEST_SIZES} or more sizes",
-            grammar::count(runs, "completed run"),
-            grammar::count(sizes, "size")
-        ),
-    }
 }
 
 /// Samples whose bytes differ by a smaller factor are of one size, whatever their fractions.
@@ -119,9 +103,7 @@ mod tests {
     }
 
     fn reason(points: &[Observation]) -> String {
-        weigh(points, "time", &TIME, Fewest::ForAForecast)
-            .unwrap_err()
-            .0
+        check(points, "time", Fewest::ForAForecast).unwrap_err().0
     }
 
     #[test]
@@ -180,15 +162,8 @@ mod tests {
         );
         for levels in [[0.1, 0.2], [0.1, 1.0], [1.0, 1.0]] {
             let [less, more] = levels;
-            assert!(
-                weigh(
-                    &[at(less, 0.01), at(more, 0.02), at(less, 0.05)],
-                    "time",
-                    &TIME,
-                    Fewest::ForAForecast
-                )
-                .is_ok()
-            );
+            let points = [at(less, 0.01), at(more, 0.02), at(less, 0.05)];
+            assert_eq!(check(&points, "time", Fewest::ForAForecast), Ok(()));
         }
     }
 

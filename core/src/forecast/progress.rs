@@ -59,7 +59,7 @@ const IN_LINE: f64 = 1.5;
 pub(super) struct ByProgress<'a> {
     pub(super) run: &'a Measurement,
     /// The share of its steps that it had done, in (0, 1].
-    reached: f64,
+    pub(super) reached: Fraction,
     /// Whether the canaries that ran to their end have as many steps, and show whether the late ones grow faster.
     pub(super) is_all_shown: bool,
     /// Whether the run says how many steps it has, or how many a pass has, and did as large a part as half of the largest canary.
@@ -74,7 +74,7 @@ impl<'a> ByProgress<'a> {
         let full = runs.timed_out();
         let full = full.filter(|(run, _)| run.data_share() == 1.0 && does_all(run));
         let read = full.filter_map(|(run, limit)| Self::read(run, limit, &ended));
-        read.max_by(|a, b| a.reached.total_cmp(&b.reached))
+        read.max_by(|a, b| a.reached.0.total_cmp(&b.reached.0))
     }
 
     /// The time beside that by the laws of the smaller canaries, which may be steeper where these did not show all steps.
@@ -84,10 +84,6 @@ impl<'a> ByProgress<'a> {
             true => time,
             false => time.growing_as(laws),
         }
-    }
-
-    pub(super) fn reached(&self) -> Fraction {
-        Fraction(self.reached)
     }
 
     /// On where the time comes from; beside it the time by the laws, where that is another.
@@ -102,7 +98,7 @@ impl<'a> ByProgress<'a> {
         format!(
             "time is forecast from the progress of the {} canary, which had done {} of its steps when it was ended at its limit; that canary does not enter the laws of growth{}",
             self.run.fraction,
-            self.reached(),
+            self.reached,
             other.unwrap_or_default(),
         )
     }
@@ -139,7 +135,7 @@ impl<'a> ByProgress<'a> {
         let scale = scale.hypot(of_tail).hypot(later.unwrap_or(0.0));
         (time.is_finite() && scale.is_finite()).then(|| Self {
             run,
-            reached: last.1 / total,
+            reached: Fraction(last.1 / total),
             is_all_shown: ended.have_as_many(total) && later.is_some(),
             confirms: steps.progress.pass.is_some() && last.1 / total >= ended.large.share / 2.0,
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
