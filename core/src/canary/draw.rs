@@ -97,10 +97,7 @@ pub fn partners(leaders: &Objects, of: &Objects) -> Objects {
 
 fn those(objects: &Objects, is_one: impl Fn(&str) -> bool) -> Objects {
     let all = objects.iter().enumerate();
-    objects.select(
-        all.filter(|(_, one)| is_one(&one.key))
-            .map(|(place, _)| place),
-    )
+    objects.select(all.filter_map(|(place, one)| is_one(&one.key).then_some(place)))
 }
 
 /// The path below the channel without the last extension: `cats/0001` of `cats/0001.jpg`.

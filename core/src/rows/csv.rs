@@ -249,15 +249,14 @@ impl Dialect {
         };
         let (mut at, mut whole) = (start, 0);
         while at < border && !(is_end && at == bytes.len()) {
-            let row = match self.record(&bytes[at..], START, is_end) {
+            match self.record(&bytes[at..], START, is_end) {
                 RecordEnd::Ends { next, fields } if self.is_row(fields, &bytes[at..at + next]) => {
-                    next
+                    at += next;
+                    whole += 1;
                 }
                 RecordEnd::GoesOn => return Err(Unread::GoesOn { whole }),
                 RecordEnd::Ends { .. } | RecordEnd::Malformed => return Err(Unread::Wrong),
-            };
-            at += row;
-            whole += 1;
+            }
         }
         Ok(start..at)
     }

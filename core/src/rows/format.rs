@@ -52,10 +52,8 @@ impl RowFormat {
                 return Err(RowsProblem::Compressed(name.into()));
             }
         }
-        for magic in [b"\xff\xfe", b"\xfe\xff"] {
-            if beginning.starts_with(magic) {
-                return Err(RowsProblem::Utf16);
-            }
+        if beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff") {
+            return Err(RowsProblem::Utf16);
         }
         if beginning.starts_with(b"Salted__") || beginning.starts_with(b"age-encryption.org") {
             return Err(RowsProblem::Encrypted);
