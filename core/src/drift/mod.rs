@@ -185,11 +185,9 @@ pub fn check(
 }
 
 fn in_window<'a>(series: &[&'a CheckRecord]) -> Vec<&'a CheckRecord> {
-    let Some((reference, checks)) = series.split_first() else {
-        return Vec::new();
-    };
+    let (reference, checks) = series.split_at(series.len().min(1));
     let newest = &checks[checks.len().saturating_sub(MOST_CHECKS - 1)..];
-    [std::slice::from_ref(reference), newest].concat()
+    [reference, newest].concat()
 }
 
 /// The records with a known level, oldest first.

@@ -71,12 +71,16 @@ impl Shape {
     }
 }
 
-/// The kind of a law's growth, for reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kind of a law's growth, by the name that reports have for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub(super) enum GrowthKind {
+    #[display("constant")]
     Constant,
+    #[display("less than linear")]
     LessThanLinear,
+    #[display("linear")]
     Linear,
+    #[display("more than linear")]
     MoreThanLinear,
 }
 
@@ -87,16 +91,6 @@ impl GrowthKind {
         Self::Linear,
         Self::MoreThanLinear,
     ];
-
-    /// The name of the law in a report.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::LessThanLinear => "less than linear",
-            Self::Linear => "linear",
-            Self::MoreThanLinear => "more than linear",
-        }
-    }
 }
 
 /// The prior weight of each kind of shape; the weights need not sum to 1, and the members of a kind share its weight evenly.
@@ -255,7 +249,7 @@ mod tests {
             at: 0.35,
         };
         assert_eq!(capped.growth_up_to(0.3), GrowthKind::MoreThanLinear);
-        let names: Vec<&str> = GrowthKind::ALL.map(GrowthKind::name).to_vec();
+        let names = GrowthKind::ALL.map(|kind| kind.to_string());
         assert_eq!(
             names,
             ["constant", "less than linear", "linear", "more than linear"]

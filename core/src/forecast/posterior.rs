@@ -359,7 +359,7 @@ impl Posterior {
             _ => (full * fixed, full * (1.0 - fixed)),
         };
         Law {
-            name: growth.name().to_owned(),
+            name: growth.to_string(),
             // Never 1: the family does not contain every law.
             weight: probability(growth).min(0.999),
             intercept,

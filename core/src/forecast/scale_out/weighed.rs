@@ -113,7 +113,14 @@ pub struct ScaleOutLaws {
 impl ScaleOutLaws {
     /// Weighs the laws by the runs, in any order, on two counts or more. Times are positive and finite.
     pub fn fit(runs: &[ScaleOutRun], prior: &CountPrior) -> Result<Self, Unknown> {
-        let runs = sorted(runs);
+        // Sums do not depend on the order given.
+        let mut runs = runs.to_vec();
+        runs.sort_by(|a, b| {
+            (a.load.hosts.cmp(&b.load.hosts))
+                .then(a.load.share.total_cmp(&b.load.share))
+                .then(a.load.heaviest.total_cmp(&b.load.heaviest))
+                .then(a.seconds.total_cmp(&b.seconds))
+        });
         let counts: BTreeSet<u32> = runs.iter().map(|run| run.load.hosts).collect();
         if counts.len() < FEWEST_COUNTS {
             return Err(too_few(runs.len(), counts.len()));
@@ -266,18 +273,6 @@ fn weighed_from(
         shapes(prior.silent).flat_map(of_shape).collect::<Vec<_>>()
     };
     Undivided::all().flat_map(of_each).collect()
-}
-
-/// Sorted, so that sums do not depend on the order given.
-fn sorted(runs: &[ScaleOutRun]) -> Vec<ScaleOutRun> {
-    let mut runs = runs.to_vec();
-    runs.sort_by(|a, b| {
-        (a.load.hosts.cmp(&b.load.hosts))
-            .then(a.load.share.total_cmp(&b.load.share))
-            .then(a.load.heaviest.total_cmp(&b.load.heaviest))
-            .then(a.seconds.total_cmp(&b.seconds))
-    });
-    runs
 }
 
 /// Every load of sorted runs once, with the median of its seconds over `unit`.
