@@ -71,12 +71,8 @@ pub fn mask_named(text: &str) -> String {
 }
 
 fn replace_all(shapes: &[Regex], text: &str) -> String {
-    shapes.iter().fold(text.to_owned(), |text, shape| {
-        match shape.replace_all(&text, SHOWN) {
-            std::borrow::Cow::Borrowed(_) => text,
-            std::borrow::Cow::Owned(masked) => masked,
-        }
-    })
+    let masked = |text: String, shape: &Regex| shape.replace_all(&text, SHOWN).into_owned();
+    shapes.iter().fold(text.to_owned(), masked)
 }
 
 #[cfg(test)]

@@ -14,21 +14,17 @@ impl fmt::Display for Seconds {
                 return write!(f, "{sign}{seconds:.decimals$}s");
             }
         }
-        let two = |value: f64, large: &str, ratio: f64, small: &str, f: &mut fmt::Formatter<'_>| {
-            let total = value.round();
-            let (whole, part) = ((total / ratio).floor(), total % ratio);
-            if part == 0.0 {
-                write!(f, "{sign}{whole}{large}")
-            } else {
-                write!(f, "{sign}{whole}{large} {part:02}{small}")
-            }
+        let (total, large, ratio, small) = match seconds {
+            ..3599.5 => (seconds, "m", 60.0, "s"),
+            ..86_370.0 => (seconds / 60.0, "h", 60.0, "m"),
+            _ => (seconds / 3600.0, "d", 24.0, "h"),
         };
-        if seconds < 3599.5 {
-            two(seconds, "m", 60.0, "s", f)
-        } else if seconds < 86_370.0 {
-            two(seconds / 60.0, "h", 60.0, "m", f)
-        } else {
-            two(seconds / 3600.0, "d", 24.0, "h", f)
+        let total = total.round();
+        let (whole, part) = ((total / ratio).floor(), total % ratio);
+        write!(f, "{sign}{whole}{large}")?;
+        match part == 0.0 {
+            true => Ok(()),
+            false => write!(f, " {part:02}{small}"),
         }
     }
 }
