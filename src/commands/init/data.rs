@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::text::pattern;
 use crate::grammar::count;
 use crate::rows::RowFormat;
 use crate::units::Bytes;
@@ -32,14 +33,6 @@ pub(super) struct FoundData {
 /// In a folder with no more files than this, each file is data by itself.
 const FEW: usize = 3;
 
-/// The words of a list of `words.txt`.
-pub(super) fn words(list: &str) -> impl Iterator<Item = &'static str> {
-    let lists = include_str!("words.txt").lines();
-    let mut lists = lists.filter_map(|line| line.split_once(" = "));
-    let (_, words) = lists.find(|(name, _)| *name == list).expect("it is there");
-    words.split(' ')
-}
-
 impl FoundData {
     /// Whether rows can be drawn of its files.
     pub(super) fn has_rows(&self) -> bool {
@@ -69,7 +62,7 @@ impl FoundData {
         let is = |names: &[&str]| names.iter().any(|known| name.contains(known));
         let rank = if is(&["test", "val", "eval", "dev", "sample"]) {
             3
-        } else if is(&["train"]) {
+        } else if name.contains("train") {
             0
         } else if self.path.split('/').any(|part| part == "processed") {
             1
@@ -106,16 +99,8 @@ fn ending(path: &str) -> Option<String> {
 
 /// Whether a file may hold data, by its name.
 fn is_data(path: &str) -> bool {
-    let name = name_of(path).to_lowercase();
-    let mut texts = words("texts_of_project");
-    let is_text_of_project = texts.any(|known| name.starts_with(known));
-    let mut folders = path.split('/');
-    let is_of_project = folders.any(|part| words("folders_of_project").any(|known| known == part));
-    let ending = ending(&name);
-    let is_known = |ending: &String| {
-        RowFormat::of_name(&name).is_ok() || words("objects").any(|known| known == ending)
-    };
-    !is_text_of_project && !is_of_project && ending.as_ref().is_some_and(is_known)
+    let has_rows = ending(path).is_some() && RowFormat::of_name(path).is_ok();
+    (has_rows || pattern("object").is_match(path)) && !pattern("no_data").is_match(path)
 }
 
 /// The folders on the way to a file, the outermost first.
@@ -125,15 +110,14 @@ pub(super) fn folders_to(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 /// The deepest folder on the way to a file that has the name of a part of the data; else the folder that it lies in.
 fn home_of(path: &str) -> &str {
-    let is_part = |folder: &&str| words("parts").any(|known| known == name_of(folder));
-    let part = folders_to(path).rfind(is_part);
-    part.unwrap_or(folder_of(path))
+    let part = pattern("part").find(path);
+    folder_of(part.map_or(path, |part| part.as_str()))
 }
 
 /// The folders and files that hold data, the likeliest training data first; `is_named` knows the paths that the script names.
 pub(super) fn data_folders(files: &[SeenFile], is_named: impl Fn(&str) -> bool) -> Vec<FoundData> {
-    let is_list = |file: &&SeenFile| words("listings").any(|name| name == name_of(&file.path));
-    let lists = files.iter().filter(is_list);
+    let is_list = pattern("listing");
+    let lists = files.iter().filter(|file| is_list.is_match(&file.path));
     let listed = HashSet::<&str>::from_iter(lists.map(|file| folder_of(&file.path)));
     let mut homes: BTreeMap<&str, Vec<&SeenFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_data(&file.path)) {

@@ -4,9 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
-use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of, pattern_of, words};
+use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of, pattern_of};
 use super::start::{ScriptStart, starts};
 use super::text::{PATTERNS, SourceText, pattern};
+use crate::grammar::distinct;
 
 /// A text with a lower score is not a script of training.
 const LOWEST_SCORE: i32 = 5;
@@ -46,7 +47,6 @@ pub(super) struct FoundOption {
 }
 
 /// What was found; the likeliest of each kind first.
-#[derive(Default)]
 pub(super) struct Overview {
     /// The places of calls that start training jobs on SageMaker: `launch.py:12`.
     pub(super) launches: Vec<String>,
@@ -65,51 +65,39 @@ pub(super) struct Overview {
 impl Overview {
     /// `texts` are files that git knows; `seen` are all files, also those that git ignores.
     pub(super) fn of(texts: &[SourceText], seen: &[SeenFile]) -> Self {
-        let mut found = Self {
-            tops: texts.iter().map(|text| pattern_of(&text.path)).collect(),
-            ..Self::default()
-        };
         let starts = starts(texts);
-        for text in texts {
-            let launch = text.launch();
-            // A file that starts training jobs is not a script of one.
-            if launch.is_none() {
-                let script = text.script();
-                found
-                    .scripts
-                    .extend(script.map(|script| script.started(&starts, texts)));
-            }
-            found.launches.extend(launch);
-            found.containers.extend(text.container());
-            if is_requirements(&text.path) {
-                found.requirements.push(text.path.clone());
-            }
-        }
-        let by_depth = |path: &String| (path.matches('/').count(), path.clone());
-        (found.scripts).sort_by_key(|script| (Reverse(script.score), by_depth(&script.path)));
-        if let Some(script) = found.scripts.first_mut() {
+        // A file that starts training jobs is not a script of one.
+        let scripts = texts.iter().filter(|text| text.launch().is_none());
+        let scripts = scripts.filter_map(|text| Some(text.script()?.started(&starts, texts)));
+        let mut scripts = Vec::from_iter(scripts);
+        scripts.sort_by_key(|script| (Reverse(script.score), depth(&script.path)));
+        if let Some(script) = scripts.first_mut() {
             script.add_paths(texts);
         }
-        let script = found.scripts.first();
-        let is_named = |path: &str| script.is_some_and(|script| script.names(path));
-        found.data = data_folders(seen, is_named);
-        found.launches.sort_by_key(by_depth);
-        found.containers.sort_by_key(by_depth);
-        found.requirements.sort_by_key(by_depth);
-        found
+        let paths = texts.iter().map(|text| text.path.clone());
+        let is_requirements = |path: &String| pattern("requirements").is_match(path);
+        let is_named = |path: &str| (scripts.first()).is_some_and(|script| script.names(path));
+        Self {
+            launches: by_depth(texts.iter().filter_map(SourceText::launch)),
+            containers: by_depth(texts.iter().filter_map(SourceText::container)),
+            data: data_folders(seen, is_named),
+            requirements: by_depth(paths.filter(is_requirements)),
+            tops: texts.iter().map(|text| pattern_of(&text.path)).collect(),
+            python: None,
+            scripts,
+        }
     }
 }
 
-/// Whether a file's text is looked at, by its name.
-pub(super) fn says_something(path: &str) -> bool {
-    let name = name_of(path);
-    let mut endings = words("endings_of_texts");
-    let is_known = endings.any(|ending| name.ends_with(ending)) || name == "train";
-    is_known || name.contains("Dockerfile") || is_requirements(path)
+/// How deep a path lies, and where.
+fn depth(path: &str) -> (usize, String) {
+    (path.matches('/').count(), path.to_owned())
 }
 
-fn is_requirements(path: &str) -> bool {
-    words("requirements").any(|known| known == name_of(path))
+fn by_depth(paths: impl Iterator<Item = String>) -> Vec<String> {
+    let mut paths = Vec::from_iter(paths);
+    paths.sort_by_key(|path| depth(path));
+    paths
 }
 
 fn is_number(text: &str) -> bool {
@@ -194,13 +182,7 @@ impl FoundScript {
 
 impl SourceText {
     fn script(&self) -> Option<FoundScript> {
-        let name = name_of(&self.path);
-        let stem = name.strip_suffix(".py").unwrap_or(name).to_lowercase();
-        let is_of_tests = stem.starts_with("test_")
-            || stem.ends_with("_test")
-            || (self.path.split('/')).any(|part| matches!(part, "test" | "tests" | "docs"));
-        let is_other = matches!(stem.as_str(), "setup" | "conftest" | "__init__");
-        if !self.is_python() || is_of_tests || is_other {
+        if !self.is_python() || pattern("no_script").is_match(&self.path) {
             return None;
         }
         let found = PATTERNS.iter().filter_map(|(name, sign)| {
@@ -209,14 +191,18 @@ impl SourceText {
             Some((score.parse().ok()?, format!("{what} at {place}")))
         });
         let found: Vec<(i32, String)> = found.collect();
-        let is_named = stem.contains("train");
+        let is_named = name_of(&self.path).to_lowercase().contains("train");
         let of_name = if is_named { SCORE_OF_NAME } else { 0 };
         let score = of_name + found.iter().map(|(score, _)| score).sum::<i32>();
         let (_, why) = found.into_iter().next()?;
         (score >= LOWEST_SCORE).then(|| FoundScript {
             path: self.path.clone(),
             score,
-            start: ScriptStart::unknown(&why),
+            // By its path, with nothing behind it.
+            start: ScriptStart {
+                why: why.clone(),
+                ..ScriptStart::default()
+            },
             why,
             options: self.options(),
             asks_git: pattern("asks_git").is_match(&self.text),
@@ -249,10 +235,8 @@ impl SourceText {
 
     /// The names behind `SM_CHANNEL_`, each once.
     fn channels(&self) -> Vec<String> {
-        let mut seen = HashSet::new();
         let names = pattern("channel").captures_iter(&self.text);
-        let names = names.map(|channel| channel[1].to_lowercase());
-        names.filter(|name| seen.insert(name.clone())).collect()
+        distinct(names.map(|channel| channel[1].to_lowercase()))
     }
 }
 

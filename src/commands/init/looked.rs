@@ -5,9 +5,9 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::data::{SeenFile, words};
-use super::found::{Overview, says_something};
-use super::text::SourceText;
+use super::data::SeenFile;
+use super::found::Overview;
+use super::text::{SourceText, pattern};
 use crate::backend::project_paths::has_private_name;
 use crate::console::files;
 use crate::git::{GitCheckout, GitError};
@@ -34,7 +34,8 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
     for path in seen.iter().map(|file| &file.path) {
         let file = folder.join(path);
         let is_known = known.as_ref().is_none_or(|known| known.contains(&file));
-        if !is_known || !says_something(path) {
+        let is_text = ["requirements", "says_something"].map(pattern);
+        if !is_known || !is_text.iter().any(|one| one.is_match(path)) {
             continue;
         }
         match files::read_text_up_to(&file, LARGEST_TEXT) {
@@ -99,7 +100,7 @@ fn walk(folder: &Path, notes: &mut Vec<String>) -> Vec<SeenFile> {
                 odd += 1;
                 continue;
             }
-            if kind.is_dir() && !words("passed_over").any(|known| known == name) {
+            if kind.is_dir() && !pattern("passed_over").is_match(&name) {
                 pending.push_back(format!("{path}/"));
             } else if kind.is_file() {
                 let bytes = Bytes(entry.metadata().map_or(0, |metadata| metadata.len()));

@@ -43,14 +43,6 @@ impl SourceText {
 }
 
 impl ScriptStart {
-    /// By its path, with nothing behind it.
-    pub(super) fn unknown(why: &str) -> Self {
-        Self {
-            why: why.to_owned(),
-            ..Self::default()
-        }
-    }
-
     /// The same for the script of this path, if it is that of the line.
     pub(super) fn of(&self, path: &str) -> Option<Self> {
         let path = path.trim_end_matches(".py");

@@ -1,10 +1,8 @@
-//! The texts of a checkout, and what `init` looks for in them: words, by patterns; it reads no grammar.
+//! The texts of a checkout, and what `init` looks for in them and in paths: words, by patterns; it reads no grammar.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
-
-use super::data::name_of;
 
 /// What is looked for, by name. The name of a sign of a script that trains is its weight and what it shows.
 pub(super) static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
@@ -30,8 +28,7 @@ pub(super) struct SourceText {
 
 impl SourceText {
     pub(super) fn is_python(&self) -> bool {
-        let starts = ["#!/usr/bin/env python", "#!/usr/bin/python"];
-        self.path.ends_with(".py") || starts.iter().any(|start| self.text.starts_with(start))
+        self.path.ends_with(".py") || pattern("python").is_match(&self.text)
     }
 
     /// `src/train.py:12`, of an offset.
@@ -65,10 +62,7 @@ impl SourceText {
 
     /// Where a Dockerfile says that its image trains.
     pub(super) fn container(&self) -> Option<String> {
-        let name = name_of(&self.path);
-        let is_dockerfile = name == "Dockerfile"
-            || name.starts_with("Dockerfile.")
-            || name.ends_with(".Dockerfile");
+        let is_dockerfile = pattern("dockerfile").is_match(&self.path);
         let place = self.place_of(pattern("training_image"));
         place.filter(|_| is_dockerfile)
     }
