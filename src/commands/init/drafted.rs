@@ -1,10 +1,9 @@
 //! The draft of what a checkout holds: of a job on this machine, or of one on SageMaker. Where images, roles and data are, AWS knows
 //! and the checkout does not: these are for the user to fill in.
 
-use std::collections::HashSet;
-
 use super::data::{FoundData, folder_of, name_of, pattern_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
+use crate::grammar::joined;
 use crate::secret;
 use crate::spec::page::{FILL_IN, filled};
 use crate::spec::{self, cure, yaml_text as yaml};
@@ -98,9 +97,8 @@ fn also_found(overview: &Overview, chosen: &str) -> String {
     let scripts = overview.scripts.iter().map(|script| script.path.as_str());
     let containers = overview.containers.iter().map(|place| path_of(place));
     let others = scripts.chain(containers).filter(|other| *other != chosen);
-    let others: Vec<&str> = others.take(MOST_NAMED).collect();
-    let others =
-        (!others.is_empty()).then(|| format!("Also found, and not used: {}.", others.join(", ")));
+    let others = joined(others.take(MOST_NAMED), ", ");
+    let others = (!others.is_empty()).then(|| format!("Also found, and not used: {others}."));
     let line = |remark: String| format!("# {}\n", comment(&remark));
     launch.into_iter().chain(others).map(line).collect()
 }
@@ -129,7 +127,7 @@ fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
     let is_launch = overview.launches.iter().any(|place| path_of(place) == path);
     if !path.contains('/') && !is_launch {
         // The spec itself is never source; a document is no code.
-        return "\"**\", \"!**/*.md\"".to_owned();
+        return yaml::list(&["**", "!**/*.md"]);
     }
     // A script's helpers and settings lie beside it or are named, and so does what an image is made of.
     let own = pattern_of(path);
@@ -139,17 +137,13 @@ fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
         **top != own && script.is_some_and(|script| script.has_parts_of(name))
     };
     let named = overview.tops.iter().filter(is_named);
-    let mut patterns = Vec::from_iter([&own].into_iter().chain(named).cloned());
     let data = overview.data.iter().filter(|_| is_here).take(MOST_PATTERNS);
-    patterns.extend(data.map(|data| match data.is_file() {
-        true => data.path.clone(),
-        false => format!("{}/**", data.path),
-    }));
+    let data = data.map(|data| place_of(data) + if data.is_file() { "" } else { "**" });
     let requirements = overview.requirements.iter().take(MOST_PATTERNS);
-    patterns.extend(requirements.cloned());
+    let mut patterns = Vec::from_iter([&own].into_iter().chain(named).cloned());
+    patterns.extend(data.chain(requirements.cloned()));
     patterns.push("!**/*.md".to_owned());
-    let patterns: Vec<String> = patterns.iter().map(|pattern| yaml::text(pattern)).collect();
-    patterns.join(", ")
+    yaml::list(&patterns)
 }
 
 /// The script of a job on SageMaker.
@@ -321,17 +315,13 @@ fn drafted_channels<'a>(
         free.retain(|data| script.is_some_and(|script| script.names(&data.path)));
         let first = free.first().copied().or(overview.data.first());
         found.push(("train".to_owned(), first));
-        let others = free.into_iter().skip(1).take(MOST_OTHERS);
-        for data in others {
-            let mut name = name_of_job(data.name());
-            if found.iter().any(|(known, _)| *known == name) {
-                name = name_of_job(&data.path.replace('/', "-"));
-            }
-            found.push((name, Some(data)));
+        for data in free.into_iter().skip(1).take(MOST_OTHERS) {
+            let names = [data.name(), &data.path.replace('/', "-")].map(name_of_job);
+            let is_new = |name: &String| found.iter().all(|(known, _)| known != name);
+            let name = names.into_iter().find(is_new);
+            found.extend(name.map(|name| (name, Some(data))));
         }
     }
-    let mut seen = HashSet::new();
-    found.retain(|(name, _)| seen.insert(name.clone()));
     let channel = |(place, (name, data)): (usize, (String, Option<&'a FoundData>))| {
         let mut whole = ["test", "val", "eval", "dev"].iter();
         let leads = |option: &&FoundOption| {
