@@ -352,12 +352,9 @@ impl FirstError<'_> {
     fn is_near(&self, channel: &Channel, path: &str) -> bool {
         let path = text::in_checkout(path).trim_start_matches('/');
         let folder = text::in_checkout(&channel.uri);
-        let folders = [
-            folder,
-            &self.place_of(channel, ""),
-            &format!("data/{}", channel.name),
-        ];
-        let mut folders = folders.into_iter().filter(|folder| !folder.is_empty());
+        let (place, usual) = (self.place_of(channel, ""), format!("data/{}", channel.name));
+        let folders = [folder, &place, &usual].into_iter();
+        let mut folders = folders.filter(|folder| !folder.is_empty());
         let is_above = |folder| !path.is_empty() && text::below(path, folder).is_some();
         folders.any(|folder| text::below(folder, path).is_some() || is_above(folder))
     }
@@ -389,11 +386,8 @@ impl FirstError<'_> {
         let training = &self.canary.job.training;
         let channels = training.channels.iter();
         let steps = channels.map(|one| cure::link(&one.name, &self.place_of(one, missed)));
-        cure::behind(
-            "",
-            &steps.collect::<Option<String>>()?,
-            &training.local.command,
-        )
+        let steps = steps.collect::<Option<String>>()?;
+        cure::behind("", &steps, &training.local.command)
     }
 
     /// A variable of SageMaker's in a hyperparameter or an argument that goes through no shell.

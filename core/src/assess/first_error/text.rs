@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::grammar::distinct;
+
 /// More of a line is not looked at.
 const LINE: usize = 2_000;
 /// Lines of a part of the log.
@@ -88,20 +90,14 @@ impl Errors {
         let said: Vec<&str> = said.unwrap_or_default().lines().map(cut).collect();
         let said = &said[said.len().saturating_sub(LINES)..];
         let last = said.iter().rev().find(|line| !line.trim().is_empty());
-        let mut lines = Vec::from_iter(last.map(|line| line.trim().to_owned()));
-        let mut has_lost_tensor = false;
-        for part in std::iter::once(said.to_vec()).chain(parts(log_tail)) {
-            let words = last_words(&part);
-            has_lost_tensor |= words.iter().any(|line| is_lost_tensor(line));
-            for line in uncaught(words) {
-                if !lines.iter().any(|known| known == line) {
-                    lines.push(line.to_owned());
-                }
-            }
-        }
+        let last = last.map(|line| line.trim());
+        let mut parts = parts(log_tail);
+        parts.insert(0, said.to_vec());
+        let mut words = parts.iter().map(|part| last_words(part));
+        let lines = distinct(last.into_iter().chain(words.clone().flat_map(uncaught)));
         Self {
             lines: lines.into_iter().map(folded).collect(),
-            has_lost_tensor,
+            has_lost_tensor: words.any(|words| words.iter().any(|line| is_lost_tensor(line))),
         }
     }
 
@@ -124,17 +120,13 @@ impl Errors {
 }
 
 /// The log by what printed it: host and stream, of which the lines of one stand together.
-fn parts(log_tail: &[String]) -> Vec<Vec<&str>> {
-    let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
-    for line in log_tail {
-        let line = cut(line);
-        let (by, line) = line.split_at(printed_by(line).map_or(0, str::len));
-        match parts.last_mut() {
-            Some((known, lines)) if *known == by => lines.push(line),
-            _ => parts.push((by, vec![line])),
-        }
-    }
-    parts.into_iter().map(|(_, lines)| lines).collect()
+fn parts<'a>(log_tail: &'a [String]) -> Vec<Vec<&'a str>> {
+    let lines = log_tail.iter().map(|line| cut(line));
+    let lines = lines.map(|line| line.split_at(printed_by(line).map_or(0, str::len)));
+    let lines = Vec::from_iter(lines);
+    let parts = lines.chunk_by(|(by, _), (other, _)| by == other);
+    let lines_of = |part: &[(_, &'a str)]| part.iter().map(|(_, line)| *line).collect();
+    parts.map(lines_of).collect()
 }
 
 /// The error of the traceback that ended the program, and those that led to it; `words` are its last.
@@ -232,7 +224,8 @@ pub(super) fn quoted(name: &str, otherwise: &str) -> String {
 }
 
 /// The line with paths as short as they can be: `labels.csv` for `train/../labels.csv`.
-fn folded(mut line: String) -> String {
+fn folded(line: &str) -> String {
+    let mut line = line.to_owned();
     while let Some(step) = and_back(&line) {
         line = line.replacen(&step.to_owned(), "", 1);
     }
