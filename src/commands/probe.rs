@@ -6,7 +6,13 @@ use crate::probe::{self, Destination, ProbeOptions, UsageScope};
 
 pub(crate) fn probe(arguments: &ProbeArguments) -> AppResult<u8> {
     let report = probe::run(&ProbeOptions {
-        output: output(arguments),
+        output: match &arguments.output {
+            _ if arguments.gate_socket => Destination::Gate,
+            Some(path) => Destination::File(path.clone()),
+            None => Destination::Stdout {
+                mark: arguments.mark.clone(),
+            },
+        },
         max_runtime: arguments.max_runtime,
         grace: arguments.grace,
         opt_ml: arguments.opt_ml.clone(),
@@ -21,14 +27,4 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> AppResult<u8> {
     })
     .map_err(AppError::from)?;
     Ok(report.exit_code())
-}
-
-fn output(arguments: &ProbeArguments) -> Destination {
-    match &arguments.output {
-        _ if arguments.gate_socket => Destination::Gate,
-        Some(path) => Destination::File(path.clone()),
-        None => Destination::Stdout {
-            mark: arguments.mark.clone(),
-        },
-    }
 }

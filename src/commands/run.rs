@@ -135,24 +135,20 @@ impl<'a> RunRequest<'a> {
                 interruption.unless_interrupted(before).await??
             }
         };
-        let (report, error, left, committed) = match report {
-            Some(report) => (report, None, Leftovers::Nothing, Usd::default()),
-            None => {
-                let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
-                let (left, committed) = (gated.left, gated.committed);
-                let (report, error) = gated.report(&project, self.notes, self.strictness);
-                (report, error, left, committed)
-            }
-        };
-        Ok(Checked {
-            report,
+        let mut checked = Checked {
             affected: affected.len(),
             is_pending: self.part == RunPart::Detach && project.policy.undecidable.is_none(),
-            project: Some(project),
-            error,
-            spent: None,
-            left,
-            committed,
-        })
+            left: Leftovers::Nothing,
+            ..Checked::default()
+        };
+        if let Some(report) = report {
+            checked.report = report;
+        } else {
+            let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
+            (checked.left, checked.committed) = (gated.left, gated.committed);
+            (checked.report, checked.error) = gated.report(&project, self.notes, self.strictness);
+        }
+        checked.project = Some(project);
+        Ok(checked)
     }
 }

@@ -352,10 +352,9 @@ async fn prepare<'a>(
         }
         None => None,
     };
-    let strict = inputs.strict.unwrap_or(project.spec.strict);
     let on_inconclusive = inputs.on_inconclusive;
     let strictness = Strictness {
-        strict,
+        strict: inputs.strict.unwrap_or(project.spec.strict),
         on_inconclusive: on_inconclusive.unwrap_or(project.spec.on_inconclusive),
     };
     publisher.strictness = strictness;

@@ -12,6 +12,7 @@ use crate::github::{
     Publication, PublicationOutcome, ShownOverrun,
 };
 use crate::report::{self, Ended, Leftovers, terminal};
+use crate::units;
 use crate::verdict::Verdict;
 
 use super::publisher::{Publisher, RUNNING};
@@ -113,8 +114,7 @@ impl Publisher<'_> {
         let report = &last.checked.report;
         let kept = step_files::keep_report(report, last.checked.project.as_ref())
             .map_err(|error| say(error.render(false).trim_end()));
-        let spent = published.iter().filter_map(|one| one.checked.spent);
-        let spent = spent.reduce(|sum, spent| sum + spent);
+        let spent = units::sum(published.iter().map(|one| one.checked.spent));
         let urls = published.iter().filter_map(|one| one.url.clone());
         let url = urls.reduce(|all, url| format!("{all}\n{url}"));
         step_files::write_outputs(&self.environment, (report, spent), kept.ok().unzip(), url);

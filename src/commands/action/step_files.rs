@@ -7,7 +7,7 @@ use crate::console::{AppResult, files, say};
 use crate::github::{Environment, outputs};
 use crate::metric::Metric;
 use crate::report::{self, Report, html};
-use crate::units::Usd;
+use crate::units::{self, Usd};
 use crate::workspace::{Project, STATE_FOLDER};
 
 /// The report for later steps, in the gate's own folder.
@@ -52,9 +52,8 @@ pub(super) fn write_outputs(
         .and_then(|job| job.forecasts.first())
         .and_then(|forecast| forecast.estimates[Metric::Cost]);
     let mut of_jobs = report.jobs.iter().map(|job| &job.spend);
-    let canaries = of_jobs.clone().filter_map(|one| one.canary_usd);
+    let spent = units::sum(of_jobs.clone().map(|one| one.canary_usd).chain([spent]));
     let is_known = of_jobs.all(|one| one.canary_usd.is_some() || one.canary_seconds.0 <= 0.0);
-    let spent = canaries.chain(spent).reduce(|sum, cost| sum + cost);
     let spent = spent.filter(|_| is_known);
     let amount = |usd: f64| format!("{usd:.4}");
     let outputs = [
@@ -69,9 +68,8 @@ pub(super) fn write_outputs(
         ("canary-cost", spent.map(|spent| amount(spent.0))),
     ];
     let known = outputs.into_iter();
-    let known: Vec<_> = known
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect();
+    let known = known.filter_map(|(name, value)| Some((name, value?)));
+    let known = Vec::from_iter(known);
     let failed = "the outputs could not be written";
     write(environment.output.as_ref(), failed, |file| {
         outputs::append_outputs(file, &known, rand::random())

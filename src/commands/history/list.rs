@@ -40,13 +40,9 @@ pub(super) async fn list(
     loaded.damaged.splice(0..0, listing.damaged);
     print(&match arguments.format {
         RecordFormat::Json => json(&loaded, count),
-        RecordFormat::Terminal if loaded.records.is_empty() && more == 0 => {
-            match loaded.damaged.is_empty() {
-                true => format!("{}\n", nothing(history, job)),
-                false => "none of the records can be read\n".to_owned(),
-            }
-        }
-        RecordFormat::Terminal => table_of(&loaded, more, count),
+        _ if !loaded.records.is_empty() || more > 0 => table_of(&loaded, more, count),
+        _ if loaded.damaged.is_empty() => nothing(history, job),
+        RecordFormat::Terminal => "none of the records can be read\n".to_owned(),
     })?;
     loaded.damaged.iter().for_each(warn_of);
     Ok(0)
@@ -147,7 +143,7 @@ fn nothing(history: &History, job: Option<&str>) -> String {
         format!(" of the job `{}`", printable(job))
     });
     match history.scope() {
-        Scope::Local => format!("there is no record{of} yet"),
-        scope => format!("there is no record{of} that this run (`{scope}`) may read"),
+        Scope::Local => format!("there is no record{of} yet\n"),
+        scope => format!("there is no record{of} that this run (`{scope}`) may read\n"),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{is_script, list, text, yaml_of};
+use crate::grammar::joined;
 use crate::spec::page::FILL_IN;
 use crate::spec::{FileSystem, yaml_text as yaml};
 
@@ -71,15 +72,14 @@ fn line(channel: &Value, job_mode: Option<&str>) -> String {
             return format!("\n        # {}", yaml::remark(&why));
         }
     };
-    let keys: Vec<String> = (keys.iter())
-        .map(|(key, value)| format!("{key}: {value}"))
-        .collect();
+    let keys = keys.iter().map(|(key, value)| format!("{key}: {value}"));
+    let keys = joined(keys, ", ");
     let remarks = match remarks.is_empty() {
         true => String::new(),
         false => format!("    # {}", yaml::remark(&remarks.join("; "))),
     };
     let name = yaml::text(name);
-    format!("\n        {name}: {{{}}}{remarks}", keys.join(", "))
+    format!("\n        {name}: {{{keys}}}{remarks}")
 }
 
 /// The keys of a channel in S3 with their values, and remarks.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{PROGRAM, SUBMIT_DIRECTORY, Tags, channels, is_script, list, text, yaml_of};
+use crate::grammar::joined;
 use crate::instance::{InstanceConfiguration, tables};
 use crate::secret;
 use crate::spec::page::FILL_IN;
@@ -50,8 +51,8 @@ fn container(job: &Value) -> Option<String> {
         let words = yaml_of(&algorithm[field])?;
         Some(format!("{key}: {words}"))
     });
-    let keys: Vec<String> = keys.collect();
-    (!keys.is_empty()).then(|| format!("{{{}}}", keys.join(", ")))
+    let keys = joined(keys, ", ");
+    (!keys.is_empty()).then(|| format!("{{{keys}}}"))
 }
 
 fn place_of_source(job: &Value) -> Option<String> {
@@ -241,19 +242,16 @@ fn distribution(job: &Value) -> Option<String> {
             // Where there are none the SDK sends an empty text.
             let options = options.filter(|options| !options.trim().is_empty());
             let options = options.map(|options| format!("options: {}", yaml::text(&options)));
-            let keys: Vec<String> = count.into_iter().chain(options).collect();
-            format!("mpi: {{{}}}", keys.join(", "))
+            let keys = joined(count.into_iter().chain(options), ", ");
+            format!("mpi: {{{keys}}}")
         }
         _ => return None,
     };
-    let groups = groups.map_or(Ok(Vec::new()), |text| {
-        serde_json::from_str::<Vec<String>>(&text)
-    });
+    let groups = groups.as_deref().unwrap_or("[]");
+    let groups: Vec<String> = serde_json::from_str(groups).ok()?;
     let machines = list(&job["ResourceConfig"]["InstanceGroups"]).iter();
-    let machines: Vec<_> = machines
-        .map(|group| text(&group["InstanceGroupName"]))
-        .collect();
-    match (machines.as_slice(), groups.ok()?.as_slice()) {
+    let machines = Vec::from_iter(machines.map(|group| text(&group["InstanceGroupName"])));
+    match (&machines[..], &groups[..]) {
         ([], [] | [_]) | ([_], []) => Some(format!("{{{launcher}}}")),
         (_, [group]) if machines.contains(&Some(group)) => {
             Some(format!("{{{launcher}, groups: [{}]}}", yaml::text(group)))
@@ -274,9 +272,8 @@ fn hyperparameters(job: &Value) -> Option<String> {
 }
 
 fn tags(tags: &Tags) -> Option<String> {
-    let tags = tags
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.clone()));
+    let tags = tags.iter();
+    let tags = tags.map(|(name, value)| (name.as_str(), value.clone()));
     let own = tags.filter(|(name, _)| {
         let name = name.to_lowercase();
         !name.starts_with("aws:") && !name.starts_with("canary-gate:")
@@ -360,8 +357,7 @@ fn instance(job: &Value, machines: Option<&InstanceConfiguration>) -> String {
                 let (name, kind) = (yaml::text(&group.name), &group.instance_type);
                 format!("{name}: {}x {kind}", group.count)
             });
-            let groups: Vec<String> = groups.collect();
-            format!("{{groups: {{{}}}}}", groups.join(", "))
+            format!("{{groups: {{{}}}}}", joined(groups, ", "))
         }
         Some(one) if has_choice => {
             format!(
