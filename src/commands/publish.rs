@@ -70,14 +70,12 @@ impl<'a> ReportOutput<'a> {
             files::check_target(path, root)?;
             files.push((path.as_path(), format));
         }
-        let template = arguments.template.as_ref();
+        let template = arguments.template.as_deref().map(files::read_template);
         Ok(Self {
             arguments,
             files,
             root: root.to_owned(),
-            template: template
-                .map(|file| files::read_template(file))
-                .transpose()?,
+            template: template.transpose()?,
             loudness,
         })
     }

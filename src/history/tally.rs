@@ -137,7 +137,7 @@ impl JobTally {
         match scope {
             Scope::Main => {
                 let branch = record.writer.branch.as_deref();
-                let branch = branch.map(|branch| start_of(branch, NAME_LIMIT));
+                let branch = branch.map(|branch| format!("{branch:.NAME_LIMIT$}"));
                 Some(self.branches.entry(branch).or_default())
             }
             Scope::Local => Some(&mut self.own_machines),
@@ -221,11 +221,11 @@ fn check(at: Timestamp, record: &Record, forecast: &ForecastRecord) -> CheckFigu
         drifted: forecast.drifted,
         is_baseline: forecast.is_baseline,
         instance: row.map_or(String::new(), |row| {
-            start_of(&row.instance.to_string(), NAME_LIMIT)
+            format!("{:.NAME_LIMIT$}", row.instance.to_string())
         }),
         time: figure(Metric::Time),
         cost: figure(Metric::Cost),
-        commit: commit.map(|commit| start_of(commit, COMMIT_DIGITS)),
+        commit: commit.map(|commit| format!("{commit:.COMMIT_DIGITS$}")),
         run_url: url.filter(|url| url.len() <= LONGEST_URL).cloned(),
     }
 }
@@ -245,10 +245,6 @@ fn ended(outcome: &Outcome) -> Option<(&'static str, Verdict)> {
 fn repository_of(url: &str) -> Option<&str> {
     let (repository, _) = url.split_once("/actions/runs/")?;
     (repository.starts_with("https://") && repository.len() <= LONGEST_URL).then_some(repository)
-}
-
-fn start_of(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
 }
 
 #[cfg(test)]

@@ -20,10 +20,8 @@ pub(super) fn of(
         return of_spec(errors);
     }
     let failures = report.failures.iter().map(|failure| {
-        let job = failure
-            .job
-            .as_ref()
-            .map_or(String::new(), |job| format!("{job}: "));
+        let job = failure.job.as_ref();
+        let job = job.map_or(String::new(), |job| format!("{job}: "));
         let message = format!("{job}{}: {}", failure.phase, failure.what);
         Annotation {
             level: AnnotationLevel::Error,

@@ -198,10 +198,8 @@ impl InputReader<'_> {
     fn list(&self, name: &str, separators: &[char]) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         let parts = text.split(separators).map(str::trim);
-        parts
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect()
+        let parts = parts.filter(|part| !part.is_empty());
+        parts.map(str::to_owned).collect()
     }
 
     fn parsed<T>(&mut self, name: &str, expected: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
@@ -221,9 +219,7 @@ impl InputReader<'_> {
     /// One of some names, in either case.
     fn choice<T: ValueEnum>(&mut self, name: &str) -> Option<T> {
         let values = T::value_variants().iter().filter_map(T::to_possible_value);
-        let names: Vec<String> = values
-            .map(|value| format!("`{}`", value.get_name()))
-            .collect();
+        let names = Vec::from_iter(values.map(|value| format!("`{}`", value.get_name())));
         self.parsed(name, &grammar::choice(&names), |text| {
             T::from_str(text, true).ok()
         })

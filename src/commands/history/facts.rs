@@ -32,7 +32,7 @@ pub(super) fn row(entry: &Entry, record: &Record) -> [String; COLUMNS.len()] {
         entry.scope.to_string(),
         or_unknown(record.writer.branch.as_deref()),
         what(record),
-        commit.chars().take(SHORT_COMMIT).collect(),
+        format!("{commit:.SHORT_COMMIT$}"),
         time,
         cost,
         ended(record).to_owned(),
@@ -72,9 +72,8 @@ fn time_and_cost(record: &Record) -> [String; 2] {
     let shown = |quantity: Quantity, measured: Option<f64>, metric: Metric| {
         let measured = measured.map(|amount| quantity.figure(amount));
         let forecast = || Some(quantity.with_interval(&row?.estimates[metric]?));
-        measured
-            .or_else(forecast)
-            .unwrap_or_else(|| UNKNOWN.to_owned())
+        let known = measured.or_else(forecast);
+        known.unwrap_or_else(|| UNKNOWN.to_owned())
     };
     let time = run.and_then(|run| Some(run.time()?.0));
     let cost = run.and_then(|run| Some(run.cost?.0));

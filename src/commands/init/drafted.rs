@@ -112,8 +112,7 @@ fn name_of_job(path: &str) -> String {
     let says_nothing = matches!(stem, "train" | "main" | "run" | "Dockerfile")
         && !matches!(folder, "" | "src" | "code" | "scripts");
     let text = if says_nothing { folder } else { stem };
-    let text: String = text.chars().take(LONGEST_NAME).collect();
-    let text = text.to_ascii_lowercase();
+    let text = format!("{text:.LONGEST_NAME$}").to_ascii_lowercase();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     match words.is_empty() {

@@ -124,10 +124,8 @@ impl FoundOption {
         };
         let next = arguments.get(at + 1);
         self.default = next.filter(|word| is_number(word)).cloned();
-        start
-            .why
-            .trim_start_matches("as at ")
-            .clone_into(&mut self.place);
+        let place = start.why.trim_start_matches("as at ");
+        place.clone_into(&mut self.place);
         self.default.is_some()
     }
 
@@ -215,21 +213,20 @@ impl SourceText {
     /// The options with a number or a path, and those without a default, each once.
     fn options(&self) -> Vec<FoundOption> {
         let mut seen = HashSet::new();
-        let options = pattern("option")
-            .captures_iter(&self.text)
-            .filter_map(|call| {
-                let arguments = call.get(1)?;
-                let name = pattern("option_name").captures(arguments.as_str())?;
-                let default = pattern("option_default").captures(arguments.as_str())?;
-                seen.insert(name[1].to_owned()).then(|| FoundOption {
-                    name: name[1].to_owned(),
-                    default: match (default.get(1), default.get(2)) {
-                        (Some(number), _) => Some(number.as_str().replace('_', "")),
-                        (None, path) => path.map(|path| path.as_str().to_owned()),
-                    },
-                    place: self.place_at(arguments.start()),
-                })
-            });
+        let calls = pattern("option").captures_iter(&self.text);
+        let options = calls.filter_map(|call| {
+            let arguments = call.get(1)?;
+            let name = pattern("option_name").captures(arguments.as_str())?;
+            let default = pattern("option_default").captures(arguments.as_str())?;
+            seen.insert(name[1].to_owned()).then(|| FoundOption {
+                name: name[1].to_owned(),
+                default: match (default.get(1), default.get(2)) {
+                    (Some(number), _) => Some(number.as_str().replace('_', "")),
+                    (None, path) => path.map(|path| path.as_str().to_owned()),
+                },
+                place: self.place_at(arguments.start()),
+            })
+        });
         options.take(MOST_OPTIONS).collect()
     }
 

@@ -14,9 +14,8 @@ pub(super) static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
 
 pub(super) fn pattern(name: &str) -> &'static Regex {
     let known = PATTERNS.iter().find(|(known, _)| *known == name);
-    known
-        .map(|(_, pattern)| pattern)
-        .expect("it is in the list")
+    let (_, pattern) = known.expect("it is in the list");
+    pattern
 }
 
 /// A text of the checkout.
