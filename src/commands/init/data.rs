@@ -108,10 +108,13 @@ pub(super) fn folders_to(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
-/// The deepest folder on the way to a file that has the name of a part of the data; else the folder that it lies in.
-fn home_of(path: &str) -> &str {
+/// The deepest folder on the way to a file that has the name of a part of the data, else that is named, as one above a folder for each
+/// class is; else the folder that it lies in.
+fn home_of(path: &str, is_named: impl Fn(&str) -> bool) -> &str {
     let part = pattern("part").find(path);
-    folder_of(part.map_or(path, |part| part.as_str()))
+    let part = part.map(|part| folder_of(part.as_str()));
+    let named = || folders_to(path).rfind(|folder| is_named(folder));
+    part.or_else(named).unwrap_or(folder_of(path))
 }
 
 /// The folders and files that hold data, the likeliest training data first; `is_named` knows the paths that the script names.
@@ -122,14 +125,15 @@ pub(super) fn data_folders(files: &[SeenFile], is_named: impl Fn(&str) -> bool) 
     let mut homes: BTreeMap<&str, Vec<&SeenFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_data(&file.path)) {
         let home = folders_to(&file.path).find(|folder| listed.contains(folder));
-        let home = home.unwrap_or_else(|| home_of(&file.path));
+        let home = home.unwrap_or_else(|| home_of(&file.path, &is_named));
         homes.entry(home).or_default().push(file);
     }
     let mut found = Vec::new();
     for (home, files) in homes {
         let is_listed = listed.contains(home);
+        let is_read_whole = is_named(home) && !files.iter().any(|file| is_named(&file.path));
         // The root is no folder of data.
-        if home.is_empty() || files.len() <= FEW && !is_listed {
+        if home.is_empty() || files.len() <= FEW && !is_listed && !is_read_whole {
             found.extend(files.iter().map(|file| data_of(&file.path, &[file])));
             continue;
         }

@@ -41,7 +41,7 @@ pub(super) fn drafted(overview: &Overview) -> (String, String) {
     found.unwrap_or_else(|| {
         let template = spec::init_template();
         let text = format!(
-            "# Nothing that trains was found: no script, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
+            "# Nothing that trains was found: no script that says so or that the project starts, no Dockerfile, no Estimator, ModelTrainer or create_training_job.\n# This is the example of the manual; replace all of it.\n{template}"
         );
         (text, "the manual's example, since nothing that trains was found".to_owned())
     })

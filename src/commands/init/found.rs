@@ -14,8 +14,9 @@ const LOWEST_SCORE: i32 = 5;
 /// The most options that are taken of a script: SageMaker takes 100 hyperparameters, some of which start the script.
 const MOST_OPTIONS: usize = 90;
 /// Added to the score of a script that the project starts.
-const SCORE_OF_START: i32 = 3;
-/// Added to a script's score where its name speaks of training.
+const SCORE_OF_START: i32 = 5;
+/// Added to a script's score where its name, or how it is started, speaks of training, and taken from it where that speaks of other
+/// work.
 const SCORE_OF_NAME: i32 = 4;
 
 /// A script that trains.
@@ -69,6 +70,7 @@ impl Overview {
         // A file that starts training jobs is not a script of one.
         let scripts = texts.iter().filter(|text| text.launch().is_none());
         let scripts = scripts.filter_map(|text| Some(text.script()?.started(&starts, texts)));
+        let scripts = scripts.filter(|script| script.score >= LOWEST_SCORE);
         let mut scripts = Vec::from_iter(scripts);
         scripts.sort_by_key(|script| (Reverse(script.score), depth(&script.path)));
         if let Some(script) = scripts.first_mut() {
@@ -158,6 +160,12 @@ impl FoundScript {
     fn started(mut self, starts: &[ScriptStart], texts: &[SourceText]) -> Self {
         let of_project = starts.iter().find_map(|start| start.of(&self.path));
         self.score += of_project.as_ref().map_or(0, |_| SCORE_OF_START);
+        let trains = of_project.as_ref().is_some_and(ScriptStart::trains);
+        if trains || pattern("trains").is_match(name_of(&self.path)) {
+            self.score += SCORE_OF_NAME;
+        } else if pattern("other_work").is_match(name_of(&self.path)) {
+            self.score -= SCORE_OF_NAME;
+        }
         let in_package = || ScriptStart::in_package(&self.path, texts);
         if let Some(start) = of_project.or_else(in_package) {
             self.options.retain_mut(|option| option.is_left_by(&start));
@@ -189,11 +197,10 @@ impl SourceText {
             Some((score.parse().ok()?, format!("{what} at {place}")))
         });
         let found: Vec<(i32, String)> = found.collect();
-        let is_named = name_of(&self.path).to_lowercase().contains("train");
-        let of_name = if is_named { SCORE_OF_NAME } else { 0 };
-        let score = of_name + found.iter().map(|(score, _)| score).sum::<i32>();
-        let (_, why) = found.into_iter().next()?;
-        (score >= LOWEST_SCORE).then(|| FoundScript {
+        let score = found.iter().map(|(score, _)| score).sum();
+        let sign = found.into_iter().next();
+        let why = sign.map_or("guess: its name".to_owned(), |(_, why)| why);
+        Some(FoundScript {
             path: self.path.clone(),
             score,
             // By its path, with nothing behind it.
@@ -252,6 +259,7 @@ mod tests {
     fn a_script_is_known_by_what_it_reads_and_does() {
         let source = "import argparse, os\nparser = argparse.ArgumentParser()\nparser.add_argument('-e', '--epochs', type=int, default=10,\n    help='passes (all data)')\nparser.add_argument('--train', default=os.environ['SM_CHANNEL_TRAIN'])\nparser.add_argument('--lr', default=1e-3)\nif __name__ == '__main__':\n    model.fit(x)\n";
         let found = text("src/train.py", source).script().unwrap();
+        assert!(found.score >= LOWEST_SCORE);
         assert_eq!(found.why, "SM_CHANNEL_* at src/train.py:5");
         assert_eq!(found.channels, ["train"]);
         let options: Vec<_> = (found.options.iter())
@@ -278,7 +286,27 @@ mod tests {
             ),
             ("README.md", "train SM_CHANNEL_TRAIN"),
         ] {
-            assert!(text(path, source).script().is_none(), "{path}");
+            let found = Overview::of(&[text(path, source)], &[]).scripts;
+            assert!(found.is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_the_project_starts_is_known_by_that() {
+        // Where it is started, by what lines, which script that is, and its arguments.
+        let rows = r"
+            README.md | python recommend.py fit --db shop.db\npython prepare.py | recommend.py | fit --db shop.db
+            README.md | python src/main.py  # by default\npython src/main.py trainer.epochs=20 | src/main.py |
+            run.sh | python3 main.py --iters 200 2>&1 | main.py | --iters 200
+            Makefile | python -m spam train data | spam/__main__.py | train data";
+        for row in rows.trim().lines() {
+            let words = Vec::from_iter(row.split('|').map(str::trim));
+            let [arguments, path] = [1, 2].map(|place| words[words.len() - place]);
+            let lines = words[1].replace("\\n", "\n");
+            let texts = [(words[0], &*lines), (path, ""), ("prepare.py", "")];
+            let found = Overview::of(&texts.map(|(path, lines)| text(path, lines)), &[]).scripts;
+            assert_eq!(found[0].path, path);
+            assert_eq!(found[0].start.arguments.join(" "), arguments, "{row}");
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) struct ScriptStart {
 /// The lines of the texts that start scripts, those that speak of training first.
 pub(super) fn starts(texts: &[SourceText]) -> Vec<ScriptStart> {
     let mut all = Vec::from_iter(texts.iter().flat_map(SourceText::starts));
-    all.sort_by_key(|start| !start.arguments.iter().any(|word| word.contains("train")));
+    all.sort_by_key(|start| !start.trains());
     all
 }
 
@@ -43,6 +43,12 @@ impl SourceText {
 }
 
 impl ScriptStart {
+    /// Whether the line says that it trains, such as by a sub-command.
+    pub(super) fn trains(&self) -> bool {
+        let mut words = self.arguments.iter();
+        words.any(|word| word == "train" || word == "fit")
+    }
+
     /// The same for the script of this path, if it is that of the line.
     pub(super) fn of(&self, path: &str) -> Option<Self> {
         let path = path.trim_end_matches(".py");
