@@ -243,19 +243,26 @@ impl<'a> EndedCanaries<'a> {
 
     /// By how much the shape of all data exceeds that of the largest canary, if what late steps take, in all or beyond what earlier
     /// ones take, rises by a power of the share, as it did from the smallest canary that shows it; 0 where it fell, and `None` where
-    /// none does.
+    /// none shows it.
     fn growth_of_shape(&self, window: [f64; 2]) -> Option<f64> {
+        let late = self.large.shape(window)?.exp();
+        let since = |small: &Steps| {
+            let late_of_small = small.shape(window)?.exp();
+            let beyond = |earlier: f64| {
+                let [of_small, of_large] = [late_of_small, late].map(|late| late - earlier);
+                if of_large < LEAST_LATE {
+                    return Some(0.0);
+                }
+                let of_small = Some(of_small).filter(|late| *late >= LEAST_LATE)?;
+                let power = (of_large / of_small).ln() / (self.large.share / small.share).ln();
+                let of_all = of_large * self.large.share.powf(-power.max(0.0));
+                Some(((earlier + of_all) / (earlier + of_large)).ln())
+            };
+            Some(beyond(0.0)?.max(beyond(1.0)?))
+        };
         let smaller = [&self.small].into_iter().chain(&self.between);
         let mut smaller = smaller.filter(|run| self.large.share > ONE_SIZE * run.share);
-        let of = |run: &Steps| Some((run.share, run.shape(window)?.exp()));
-        let (small, large) = (smaller.find_map(of)?, of(&self.large)?);
-        let beyond = |base: f64| {
-            let [small_part, part] = [small.1, large.1].map(|late| (late - base).max(LEAST_LATE));
-            let power = (part / small_part).ln() / (large.0 / small.0).ln();
-            let of_all = part * large.0.powf(-power.max(0.0));
-            ((base + of_all) / (base + part)).ln()
-        };
-        Some(beyond(0.0).max(beyond(1.0)))
+        smaller.find_map(since)
     }
 
     /// By the line in the share, not falling.

@@ -129,10 +129,12 @@ fn what_no_canary_came_to_is_in_doubt() {
     let epochs = ["21: 1+100x0.2 of 100", "201: 1+100x2 of 100"];
     let rounds = ["21: 1+100x0.2 of ?", "201: 1+100x2 of ?"];
     let steps = ["26: 1+10x2 of 10", "215: 10+100x2 of 100"];
+    let hidden = ["3: 1+9x0.2 of 9", "29: 0@1 4@9 9@29 of 9"];
     let open = (Some(false), Some(Doubt::NotConfirmed), true);
     for (canaries, full, found) in [
         (epochs, "300: 100+10x20 of 100", (Some(false), None, false)),
         (steps, "300: 100+100x2 of 1000", (Some(true), None, false)),
+        (hidden, "9: 1+2x4 of 9", (Some(true), None, false)),
         (epochs, "300: 100+10x20 of 200", (None, None, true)),
         (epochs, "300: 0@1 of 100", (None, None, true)),
         (rounds, "300: 100+10x20 of ?", open),
