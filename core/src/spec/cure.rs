@@ -26,7 +26,7 @@ fn in_channel(folder: &str, data: &str) -> String {
 /// The step of a shell that links the data of a channel to where a script reads them, from the copy of its source. `None` where
 /// that is no plain path.
 pub fn link(channel: &str, place: &str) -> Option<String> {
-    if place.starts_with(['-', '/']) || !is_plain(place) {
+    if place.is_empty() || place.starts_with(['-', '/']) || !is_plain(place) {
         return None;
     }
     let from = in_channel(&format!("${}", channel_variable(channel)), place);
@@ -39,16 +39,13 @@ pub fn link(channel: &str, place: &str) -> Option<String> {
 }
 
 /// Whether a shell takes a word as it is written.
-fn is_plain(word: &str) -> bool {
+pub fn is_plain(word: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || "._-/=:,@+".contains(c);
-    !word.is_empty() && word.chars().all(is_sign)
+    word.chars().all(is_sign)
 }
 
-/// The step of a shell that gives a script a checkout of its own, where it asks git for one.
-pub const CHECKOUT: &str = "git init -q && git -c user.name=canary -c user.email=canary@localhost commit -q --allow-empty -m canary && ";
-
-/// The words of a command behind the steps of [`link`], in a folder of the copy. `None` where it is the copy's own and there are no
-/// steps, where a shell has its own steps already, and where a word is for no shell.
+/// A command, in words, behind the steps of [`link`] and in a folder of the copy. `None` where there are neither steps nor a folder,
+/// where the command is a shell with steps of its own, and where a word is not plain.
 pub fn behind(folder: &str, steps: &str, command: &[String]) -> Option<Vec<String>> {
     let has_steps = command.get(1).is_some_and(|word| word == "-c");
     if steps.is_empty() && folder.is_empty() || command.is_empty() || has_steps {

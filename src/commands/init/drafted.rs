@@ -3,6 +3,7 @@
 
 use super::data::{FoundData, folder_of, name_of, pattern_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
+use super::text::masked;
 use crate::grammar::joined;
 use crate::secret;
 use crate::spec::page::{FILL_IN, filled};
@@ -45,10 +46,6 @@ pub(super) fn drafted(overview: &Overview) -> (String, String) {
         );
         (text, "the manual's example, since nothing that trains was found".to_owned())
     })
-}
-
-fn masked(text: &str) -> String {
-    secret::mask_named(&secret::mask_shapes(text))
 }
 
 /// Text from the checkout, behind a `#`.
@@ -172,11 +169,20 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
         false if start.program.is_empty() && is_from_own => folder_of(&script.path),
         false => &start.folder,
     };
+    let python = overview.python.as_deref().unwrap_or("python3");
+    let is_for_a_shell = [folder, &script.path, python]
+        .into_iter()
+        .all(cure::is_plain);
+    let folder = if is_for_a_shell && !folder.starts_with('-') {
+        folder
+    } else {
+        ""
+    };
     let mut words = Vec::new();
     if start.is_module && !start.folder.is_empty() {
         words = vec!["env".to_owned(), format!("PYTHONPATH={}", start.folder)];
     }
-    words.push(overview.python.as_deref().unwrap_or("python3").to_owned());
+    words.push(python.to_owned());
     match start.is_module {
         true => words.extend(["-m".to_owned(), start.program.replace('/', ".")]),
         false => words.push(from_folder(folder, &script.path)),
@@ -194,8 +200,7 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
     if !links.is_empty() {
         said += "; it reads no SM_CHANNEL_*, so the sample is linked to where the data lie";
     }
-    let checkout = if script.asks_git { cure::CHECKOUT } else { "" };
-    let words = cure::behind(folder, &(checkout.to_owned() + &links), &words).unwrap_or(words);
+    let words = cure::behind(folder, &links, &words).unwrap_or(words);
     let (words, said) = (yaml::list(&words), comment(&said));
     format!("      command: {words}    # {said}\n")
 }

@@ -28,8 +28,6 @@ pub(super) struct FoundScript {
     pub(super) options: Vec<FoundOption>,
     /// How the project starts it, or most likely does.
     pub(super) start: ScriptStart,
-    /// Whether it asks git where the checkout is.
-    pub(super) asks_git: bool,
     /// Whether a path in it leads out of the folder that it is started in.
     pub(super) leaves_its_folder: bool,
     /// The parts of what may be paths in it and in the files that it names: `data`, `train` and `csv` of `data/train.csv`.
@@ -210,7 +208,6 @@ impl SourceText {
             },
             why,
             options: self.options(),
-            asks_git: pattern("asks_git").is_match(&self.text),
             leaves_its_folder: pattern("leaves_its_folder").is_match(&self.text),
             path_parts: self.path_parts().collect(),
             channels: self.channels(),
@@ -295,14 +292,14 @@ mod tests {
     fn a_script_that_the_project_starts_is_known_by_that() {
         // Where it is started, by what lines, which script that is, and its arguments.
         let rows = r"
-            README.md | python recommend.py fit --db shop.db\npython prepare.py | recommend.py | fit --db shop.db
+            README.md | python recommend.py fit --api-token=a1b2\npython recommend.py fit --db shop.db | recommend.py | fit --db shop.db
             README.md | python src/main.py  # by default\npython src/main.py trainer.epochs=20 | src/main.py |
-            run.sh | python3 main.py --iters 200 2>&1 | main.py | --iters 200
-            Makefile | python -m spam train data | spam/__main__.py | train data";
+            run.sh | python3 main.v2.py --iters 200 2>&1 | main.v2.py | --iters 200
+            Makefile | python -m spam train data\r\n | spam/__main__.py | train data";
         for row in rows.trim().lines() {
             let words = Vec::from_iter(row.split('|').map(str::trim));
             let [arguments, path] = [1, 2].map(|place| words[words.len() - place]);
-            let lines = words[1].replace("\\n", "\n");
+            let lines = words[1].replace(r"\r", "\r").replace(r"\n", "\n");
             let texts = [(words[0], &*lines), (path, ""), ("prepare.py", "")];
             let found = Overview::of(&texts.map(|(path, lines)| text(path, lines)), &[]).scripts;
             assert_eq!(found[0].path, path);

@@ -1,7 +1,11 @@
 //! How the project itself starts a script: by a line of its documents, of a Makefile, of a stage of dvc or of a shell script.
 
 use super::data::{folder_of, folders_to};
-use super::text::{SourceText, pattern};
+use super::text::{SourceText, masked, pattern};
+use crate::secret;
+
+/// The most lines of a text that are taken.
+const MOST_STARTS: usize = 100;
 
 /// How a script is started.
 #[derive(Clone, Default)]
@@ -22,18 +26,28 @@ pub(super) fn starts(texts: &[SourceText]) -> Vec<ScriptStart> {
     all
 }
 
+/// Whether arguments hold a secret, which belongs in no spec.
+fn has_secret(arguments: &str) -> bool {
+    let mut options = arguments
+        .split_whitespace()
+        .filter(|word| word.starts_with('-'));
+    options.any(secret::is_named_so) || masked(arguments) != arguments
+}
+
 impl SourceText {
     fn starts(&self) -> impl Iterator<Item = ScriptStart> {
         let lines = pattern("start").captures_iter(&self.text);
         let lines = lines.filter(|line| !pattern("no_start").is_match(&line[3]));
+        let lines = lines.filter(|line| !has_secret(&line[3])).take(MOST_STARTS);
         lines.filter_map(|line| {
             let arguments = line.get(3)?;
-            let words = arguments.as_str().split([' ', '\t', '\n', '\\']);
+            let words = arguments.as_str().split([' ', '\t', '\r', '\n', '\\']);
             let words = words.filter(|word| !word.is_empty());
-            let program = line.get(1).or(line.get(2))?.as_str();
+            let module = line.get(1).map(|module| module.as_str().replace('.', "/"));
+            let path = line.get(2).map_or("", |path| path.as_str());
             Some(ScriptStart {
-                program: program.trim_start_matches("./").replace('.', "/"),
-                is_module: line.get(1).is_some(),
+                is_module: module.is_some(),
+                program: module.unwrap_or_else(|| path.trim_start_matches("./").to_owned()),
                 arguments: words.map(str::to_owned).collect(),
                 why: format!("as at {}", self.place_at(arguments.start())),
                 ..ScriptStart::default()

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::secret;
+
 /// What is looked for, by name. The name of a sign of a script that trains is its weight and what it shows.
 pub(super) static PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
     let lines = include_str!("patterns.txt").lines();
@@ -16,6 +18,11 @@ pub(super) fn pattern(name: &str) -> &'static Regex {
     let known = PATTERNS.iter().find(|(known, _)| *known == name);
     let (_, pattern) = known.expect("it is in the list");
     pattern
+}
+
+/// A text without what may be a secret.
+pub(super) fn masked(text: &str) -> String {
+    secret::mask_named(&secret::mask_shapes(text))
 }
 
 /// A text of the checkout.

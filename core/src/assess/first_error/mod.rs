@@ -21,7 +21,7 @@ use crate::spec::{Channel, Job};
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 /// Folders that are the system's, the canary's own, or of what a script wrote.
 const NO_DATA: [&str; 10] = [
-    "/etc/", "/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/bin/", "/var/", "/opt/ml/", "/tmp/",
+    "/etc/", "/usr/", "/lib/", "/proc/", "/sys/", "/dev/", "/bin/", "/var/", "/opt/", "/tmp/",
 ];
 
 /// A canary that did not complete, or opened no file of its sample.
@@ -215,8 +215,9 @@ fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
 /// A file by an absolute path where no data of channels are.
 fn elsewhere(failure: &FirstError<'_>) -> Option<WayOut> {
     let is_elsewhere = |path: &&str| {
-        let is_of_canary = path.contains("/.canary-gate/");
-        let has_none = is_of_canary || NO_DATA.iter().any(|folder| path.starts_with(folder));
+        // The canary's own, and caches.
+        let is_hidden = path.contains("/.");
+        let has_none = is_hidden || NO_DATA.iter().any(|folder| path.starts_with(folder));
         path.starts_with('/') && !has_none
     };
     let path = failure.missing_files().find(is_elsewhere)?;
@@ -240,11 +241,13 @@ fn not_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
     let word = failure.errors.all().find_map(text::missing_word);
     let option = failure.errors.all().find_map(text::required_argument);
     let argument = option.or(word.filter(|_| has_printed("sys.argv[")));
+    // What fails last is named; it never came to the arguments.
+    let argument = argument.filter(|_| variable.is_none());
     let wanted = variable.or(argument)?;
-    if variable.is_some_and(|name| name.ends_with("KEY")) || secret::is_named_so(wanted) {
+    if wanted.to_ascii_lowercase().ends_with("key") || secret::is_named_so(wanted) {
         return Some((failure.secret_wanted(wanted, variable.is_some()), None));
     }
-    let is_of_data = option.or(variable).is_none_or(text::is_of_data);
+    let is_of_data = variable.or(option).is_none_or(text::is_of_data);
     let mut said = format!(
         "the script wants `{wanted}`, which the spec does not hand over: write a variable under `training.environment`, an option under `training.hyperparameters`, an argument into `training.command`"
     );
