@@ -20,8 +20,9 @@ pub(super) fn list(root: &Path) -> Option<PathBuf> {
     metadata.is_file().then_some(list)
 }
 
-/// Git's folder of the checkout at `root`: of a worktree, or a submodule, its own.
+/// Git's folder of the checkout at `root`: of a worktree, or a submodule, its own. Never that of a checkout around it.
 fn git_folder(root: &Path) -> io::Result<PathBuf> {
+    root.join(".git").symlink_metadata()?;
     let folder = process::text(root, ["rev-parse", "--git-dir"]);
     Ok(root.join(folder.map_err(io::Error::other)?))
 }
