@@ -144,8 +144,8 @@ pub struct ChangeArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare with the merge base of this reference [default: origin's HEAD; without one, on another branch, `main`]. If given, the spec at its tip sets the policy:
-    /// budgets, limits and roles.
+    /// Compare with the merge base of this reference [default: origin's HEAD, else on another branch the local `main` or
+    /// `master`]. If given, the spec at its tip sets the policy: budgets, limits and roles.
     #[arg(long, value_name = "REF", env = "CANARY_GATE_BASE")]
     pub base: Option<String>,
     /// The new side of the comparison [default: the work tree, uncommitted files included].

@@ -135,20 +135,24 @@ impl<'a> RunRequest<'a> {
                 interruption.unless_interrupted(before).await??
             }
         };
-        let mut checked = Checked {
+        let (report, error, left, committed) = match report {
+            Some(report) => (report, None, Leftovers::Nothing, Usd::default()),
+            None => {
+                let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
+                let (left, committed) = (gated.left, gated.committed);
+                let (report, error) = gated.report(&project, self.notes, self.strictness);
+                (report, error, left, committed)
+            }
+        };
+        Ok(Checked {
+            report,
             affected: affected.len(),
             is_pending: self.part == RunPart::Detach && project.policy.undecidable.is_none(),
-            left: Leftovers::Nothing,
-            ..Checked::default()
-        };
-        if let Some(report) = report {
-            checked.report = report;
-        } else {
-            let gated = gate::run(&project, &affected, &self, interruption, loudness).await?;
-            (checked.left, checked.committed) = (gated.left, gated.committed);
-            (checked.report, checked.error) = gated.report(&project, self.notes, self.strictness);
-        }
-        checked.project = Some(project);
-        Ok(checked)
+            project: Some(project),
+            error,
+            spent: None,
+            left,
+            committed,
+        })
     }
 }

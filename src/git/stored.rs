@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use digest_io::IoWrapper;
@@ -113,7 +113,8 @@ fn is_what_it_says(file: &Path, pointer: &[u8]) -> bool {
 
 fn digest_of(file: &Path) -> Option<String> {
     let mut hash = IoWrapper(Sha256::new());
-    io::copy(&mut File::open(file).ok()?, &mut hash).ok()?;
+    let mut file = BufReader::with_capacity(1 << 16, File::open(file).ok()?);
+    io::copy(&mut file, &mut hash).ok()?;
     let bytes = hash.0.finalize();
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

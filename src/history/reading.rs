@@ -90,13 +90,18 @@ fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
     if !record.at_most().is_none_or(is_amount) {
         return Some(IMPOSSIBLE.to_owned());
     }
-    record.measurements().iter().find_map(|run| match run {
-        run if run.schema_version > measurement::SCHEMA_VERSION => {
-            newer(u64::from(run.schema_version))
-        }
-        run if run.job != record.job => Some("it holds a canary of another job".to_owned()),
-        run => (!is_sound(run)).then(|| IMPOSSIBLE.to_owned()),
-    })
+    let mut measurements = record.measurements().iter();
+    measurements.find_map(|measurement| problem(measurement, &record.job))
+}
+
+fn problem(run: &Measurement, job: &str) -> Option<String> {
+    if run.schema_version > measurement::SCHEMA_VERSION {
+        return newer(u64::from(run.schema_version));
+    }
+    if run.job != job {
+        return Some("it holds a canary of another job".to_owned());
+    }
+    (!is_sound(run)).then(|| IMPOSSIBLE.to_owned())
 }
 
 /// Whether a canary run is possible: positive shares, times of at least 0, no NaN.

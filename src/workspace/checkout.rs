@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -166,7 +166,8 @@ pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
     }
     let mut hash = IoWrapper(BlobHash::new(like, length));
     // What is written behind its end meanwhile is seen when it is copied.
-    io::copy(&mut file.take(length), &mut hash)?;
+    let mut file = BufReader::with_capacity(1 << 16, file.take(length));
+    io::copy(&mut file, &mut hash)?;
     Ok(hash.0.end())
 }
 

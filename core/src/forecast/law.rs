@@ -71,6 +71,38 @@ impl Shape {
     }
 }
 
+/// Which law carries the extrapolation.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Laws {
+    pub time: Option<Law>,
+    pub memory: Option<Law>,
+    pub gpu_memory: Option<Law>,
+}
+
+/// A scaling law, `y = intercept + slope * shape(share)`, and how sure it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Law {
+    /// The kind of growth: `constant`, `less than linear`, `linear`, `more than linear`.
+    pub name: String,
+    /// The probability of this kind of growth, 0-1.
+    pub weight: f64,
+    /// What does not grow with the data, in the unit of the quantity.
+    pub intercept: f64,
+    /// What the whole data adds, in the unit of the quantity.
+    pub slope: f64,
+    /// The most probable form of that kind; absent in reports of older versions, and then linear.
+    #[serde(default = "Shape::linear")]
+    pub shape: Shape,
+}
+
+impl Law {
+    /// The law's value at a share of the data, in the unit of the quantity.
+    pub fn at(&self, share: f64) -> f64 {
+        self.intercept + self.slope * self.shape.at(share)
+    }
+}
+
 /// The kind of a law's growth, by the name that reports have for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub(super) enum GrowthKind {
@@ -159,7 +191,6 @@ impl FamilyWeights {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Law;
     use super::super::prior::{MEMORY, TIME};
     use super::*;
 

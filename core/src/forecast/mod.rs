@@ -11,6 +11,7 @@
 
 mod by_share;
 mod doubt;
+mod estimate;
 mod law;
 mod level;
 mod memory;
@@ -37,7 +38,8 @@ pub mod trial;
 
 pub use by_share::{EstimateAtShare, time_by_share};
 pub use doubt::Doubt;
-pub use law::Shape;
+pub use estimate::Estimate;
+pub use law::{Law, Laws, Shape};
 pub use next_canary::{CanaryTime, supposed};
 pub use other_work::BusyMachine;
 pub use points::{FEWEST_RUNS, FEWEST_SIZES};
@@ -47,10 +49,6 @@ pub use progress::worth_beginning;
 
 use std::collections::BTreeMap;
 use std::ops::Index;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, Usage, Utilization};
@@ -248,95 +246,6 @@ pub struct PhaseForecast {
     pub upload: Option<Predictive>,
 }
 
-/// Which law carries the extrapolation.
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Laws {
-    pub time: Option<Law>,
-    pub memory: Option<Law>,
-    pub gpu_memory: Option<Law>,
-}
-
-/// A scaling law, `y = intercept + slope * shape(share)`, and how sure it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Law {
-    /// The kind of growth: `constant`, `less than linear`, `linear`, `more than linear`.
-    pub name: String,
-    /// The probability of this kind of growth, 0-1.
-    pub weight: f64,
-    /// What does not grow with the data, in the unit of the quantity.
-    pub intercept: f64,
-    /// What the whole data adds, in the unit of the quantity.
-    pub slope: f64,
-    /// The most probable form of that kind; absent in reports of older versions, and then linear.
-    #[serde(default = "Shape::linear")]
-    pub shape: Shape,
-}
-
-impl Law {
-    /// The law's value at a share of the data, in the unit of the quantity.
-    pub fn at(&self, share: f64) -> f64 {
-        self.intercept + self.slope * self.shape.at(share)
-    }
-}
-
-/// Point and interval of a quantity, for a report.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
-    /// The median of the predictive distribution.
-    pub point: f64,
-    pub lower: f64,
-    pub upper: f64,
-    /// The share of new full runs that the interval should hold, e.g. 0.9.
-    pub level: f64,
-}
-
-impl Estimate {
-    /// A number that is known.
-    pub fn exactly(point: f64) -> Self {
-        Self {
-            point,
-            lower: point,
-            upper: point,
-            level: 1.0,
-        }
-    }
-
-    /// Median and central interval at level 2c - 1.
-    pub fn of(predictive: &Predictive, certainty: Fraction) -> Self {
-        Self {
-            point: predictive.median(),
-            ..Self::of_quantiles(|p| predictive.quantile(p), certainty)
-        }
-    }
-
-    /// The same in another unit, which does not turn the order around.
-    #[must_use]
-    pub fn map(self, to: impl Fn(f64) -> f64) -> Self {
-        Self {
-            point: to(self.point),
-            lower: to(self.lower),
-            upper: to(self.upper),
-            ..self
-        }
-    }
-
-    /// The end of the interval on the wrong side of a limit.
-    pub fn end(&self, bound: Bound) -> f64 {
-        bound.pick(self.upper, self.lower)
-    }
-
-    fn of_quantiles(quantile: impl Fn(f64) -> f64, certainty: Fraction) -> Self {
-        Self {
-            point: quantile(0.5),
-            lower: quantile(1.0 - certainty.0),
-            upper: quantile(certainty.0),
-            // 2 * 0.95 - 1 is 0.8999999999999999 in binary; a report says 0.9.
-            level: ((2.0 * certainty.0 - 1.0) * 1e9).round() / 1e9,
-        }
-    }
-}
-
 /// The forecast of one full run. Deterministic, and the same for any order of the measurements; only of runs of different data
 /// without the times of their ends, the last decides which data are the newest.
 pub fn forecast(basis: &Basis) -> Forecast {
@@ -470,62 +379,6 @@ fn cost_at_least(basis: &Basis, time_at_least: Option<f64>) -> Option<f64> {
         1.0
     };
     Some(time_at_least? * second.usd / doubt)
-}
-
-impl Runs<'_> {
-    /// A quantity that grows with the data, and its law.
-    fn extrapolate(
-        &self,
-        subject: &str,
-        prior: &Prior,
-        value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Result<(Predictive, Law), Unknown> {
-        let posterior = self.weigh(subject, prior, value)?;
-        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
-    }
-
-    /// The laws of a quantity that grows with the data.
-    pub fn weigh(
-        &self,
-        subject: &str,
-        prior: &Prior,
-        value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Result<Posterior, Unknown> {
-        let points = self.measured(value)?;
-        points::check(&points, subject, self.fewest)?;
-        Ok(Posterior::fit(&points::observations(&points, prior), prior))
-    }
-
-    /// What a cold start adds at least to the billed time, with a chance of 90 %.
-    fn cold_offset(&self) -> Option<Seconds> {
-        if self.all_have(|run| !runs::is_warm(run)) {
-            return None;
-        }
-        let posterior = self.weigh("time", &prior::TIME, |run| seconds(run.time()));
-        let posterior = posterior.ok()?;
-        posterior.cold_offset(0.9).map(Seconds)
-    }
-
-    /// The least that passed before the script in a run, where packages are installed first.
-    fn installs(&self) -> Option<Seconds> {
-        let points = self.measured(|run| seconds(run.installs_seconds)).ok()?;
-        let times = points.iter().map(|point| point.value);
-        times.reduce(f64::min).map(Seconds)
-    }
-
-    /// A level in percent.
-    fn utilization(&self, subject: &str, value: impl Fn(&Measurement) -> Option<f64>) -> Quantity {
-        level::utilization(&self.measured(value)?, subject)
-    }
-
-    /// A level that errs by a factor.
-    fn positive_level(
-        &self,
-        subject: &str,
-        value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Quantity {
-        level::positive(&self.measured(value)?, subject)
-    }
 }
 
 fn seconds(time: Option<Seconds>) -> Option<f64> {

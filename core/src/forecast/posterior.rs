@@ -23,8 +23,7 @@ pub(super) use evidence::{
 use outliers::ROBUST_FROM;
 pub(super) use outliers::robust;
 
-use super::Law;
-use super::law::{FamilyWeights, GrowthKind, STEEPER, Shape};
+use super::law::{FamilyWeights, GrowthKind, Law, STEEPER, Shape};
 use super::predictive::{Component, Predictive, weighted_quantile};
 
 /// The prior of a quantity. `prior` says how its values were chosen.

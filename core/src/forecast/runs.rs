@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Unknown;
+use super::law::Law;
 use super::other_work::{self, Disturbed};
-use super::points::Fewest;
-use super::posterior::Observation;
+use super::points::{self, Fewest};
+use super::posterior::{Observation, Posterior, Prior};
+use super::predictive::Predictive;
+use super::{Quantity, Unknown, level, prior, seconds};
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
@@ -245,6 +247,66 @@ fn first_of_series<'a>(measurements: &[&'a Measurement]) -> Option<&'a Measureme
             .then(a.data_share().total_cmp(&b.data_share()))
             .then(a.work_share().total_cmp(&b.work_share()))
     })
+}
+
+impl Runs<'_> {
+    /// A quantity that grows with the data, and its law.
+    pub(super) fn extrapolate(
+        &self,
+        subject: &str,
+        prior: &Prior,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Result<(Predictive, Law), Unknown> {
+        let posterior = self.weigh(subject, prior, value)?;
+        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
+    }
+
+    /// The laws of a quantity that grows with the data.
+    pub fn weigh(
+        &self,
+        subject: &str,
+        prior: &Prior,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Result<Posterior, Unknown> {
+        let points = self.measured(value)?;
+        points::check(&points, subject, self.fewest)?;
+        Ok(Posterior::fit(&points::observations(&points, prior), prior))
+    }
+
+    /// What a cold start adds at least to the billed time, with a chance of 90 %.
+    pub(super) fn cold_offset(&self) -> Option<Seconds> {
+        if self.all_have(|run| !is_warm(run)) {
+            return None;
+        }
+        let posterior = self.weigh("time", &prior::TIME, |run| seconds(run.time()));
+        let posterior = posterior.ok()?;
+        posterior.cold_offset(0.9).map(Seconds)
+    }
+
+    /// The least that passed before the script in a run, where packages are installed first.
+    pub(super) fn installs(&self) -> Option<Seconds> {
+        let points = self.measured(|run| seconds(run.installs_seconds)).ok()?;
+        let times = points.iter().map(|point| point.value);
+        times.reduce(f64::min).map(Seconds)
+    }
+
+    /// A level in percent.
+    pub(super) fn utilization(
+        &self,
+        subject: &str,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Quantity {
+        level::utilization(&self.measured(value)?, subject)
+    }
+
+    /// A level that errs by a factor.
+    pub(super) fn positive_level(
+        &self,
+        subject: &str,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Quantity {
+        level::positive(&self.measured(value)?, subject)
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod tables;
 pub use offer::{CostOfASecond, Member, NoCost, Offer, OfferOf};
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -102,20 +103,28 @@ pub struct InstanceGroup {
 }
 
 /// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr, derive_more::Display,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
 pub enum InstanceConfiguration {
     /// Machines of this type, and how many: at least 1.
-    #[display("{}{_0}", if *_1 == 1 { String::new() } else { format!("{_1}x ") })]
     Homogeneous(InstanceType, u32),
     /// Named groups of different types; every group is billed for the whole job.
-    #[display("{}", joined(groups.iter().map(ToString::to_string), " + "))]
     Heterogeneous {
         groups: Vec<InstanceGroup>,
         /// The script that starts all groups, when it differs from the job's own.
         entry_point: Option<String>,
     },
+}
+
+impl fmt::Display for InstanceConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Homogeneous(instance_type, 1) => write!(f, "{instance_type}"),
+            Self::Homogeneous(instance_type, count) => write!(f, "{count}x {instance_type}"),
+            Self::Heterogeneous { groups, .. } => {
+                f.write_str(&joined(groups.iter().map(ToString::to_string), " + "))
+            }
+        }
+    }
 }
 
 impl Default for InstanceConfiguration {

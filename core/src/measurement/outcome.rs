@@ -1,5 +1,7 @@
 //! How a canary run ended.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -9,15 +11,11 @@ use crate::units::is_default;
 
 /// How a run ended. Only completed runs enter a fit; the others are listed with their reason.
 #[skip_serializing_none]
-#[derive(
-    Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, derive_more::Display,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[display("{}", self.words())]
 pub enum Outcome {
     Completed,
     /// The training code failed.
-    #[display("failed{}", exit_code.map_or(String::new(), |code| format!(" (exit code {code})")))]
     Failed {
         exit_code: Option<i32>,
         /// The script's own reason: `output/failure`, else its last line; as it came, to be escaped where shown.
@@ -72,6 +70,19 @@ impl Outcome {
                 last_line.as_deref()
             }
             _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())?;
+        match self {
+            Self::Failed {
+                exit_code: Some(code),
+                ..
+            } => write!(f, " (exit code {code})"),
+            _ => Ok(()),
         }
     }
 }

@@ -6,30 +6,18 @@
 mod shapes;
 pub mod unseen;
 
-pub use shapes::{mask_named, mask_shapes};
+pub use shapes::{is_named_so, mask_named, mask_shapes, may_be_named_so};
 
 use std::sync::Arc;
 
 /// What stands in a secret's place.
 const STARS: &str = "***";
 
-/// Parts of a name whose value is a secret.
-const NAMES: &str =
-    "password passwd secret api_key apikey access_key private_key credential auth_token";
-
 /// A shorter value is no secret, and hiding it would hide numbers and words.
 const SHORTEST_VALUE: usize = 4;
 
 /// A shorter line of a value of several lines is a brace or a word.
 const SHORTEST_LINE: usize = 8;
-
-/// Whether the value of a hyperparameter or variable of this name is a secret.
-pub fn is_named_so(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    // Not `max_tokens`.
-    let is_token = name == "token" || name.ends_with("_token");
-    is_token || NAMES.split(' ').any(|part| name.contains(part))
-}
 
 /// The values that must not be shown. Prints as stars.
 #[derive(Clone, Default, derive_more::Debug)]

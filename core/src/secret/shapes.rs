@@ -35,12 +35,18 @@ static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .into()
 });
 
+/// Names, or parts of them, of nothing but secrets.
+const SURE: &str = r"pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:access|secret|private|account|signing)[_-]?key|client[_-]?secret|(?:access|auth|refresh|session|security)[_-]?token";
+
+/// Not `max_tokens`.
+static NAMES: LazyLock<Regex> =
+    LazyLock::new(|| compiled(&format!("(?i){SURE}|secret|credential|(?:^|[_-])token$")));
+
 /// What a name before it makes a secret. Only the names are looked for in either case: folding the case of the values too would
 /// take ten times as long to compile. Only for text of others: `id-token: write` is advice of ours.
 static NAMED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     const VALUE: &str =
         r#"(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s"',;&)}\]=][^\s"',;&)}\]]*)"#;
-    const SURE: &str = r"pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:access|secret|private|account|signing)[_-]?key|client[_-]?secret|(?:access|auth|refresh|session|security)[_-]?token";
     [
         // `password=…`, `DB_TOKEN = '…'`, `?key=…`
         format!(r"((?i-u:{SURE}|secret|token|credentials?|key|signature)[^\S\n]*=[^\S\n]*){VALUE}"),
@@ -54,6 +60,16 @@ static NAMED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .map(|pattern| compiled(&pattern))
     .into()
 });
+
+/// Whether the value of a hyperparameter or variable of this name is a secret.
+pub fn is_named_so(name: &str) -> bool {
+    NAMES.is_match(name)
+}
+
+/// Whether it may be one: a key opens something, or is a column.
+pub fn may_be_named_so(name: &str) -> bool {
+    is_named_so(name) || name.to_ascii_lowercase().ends_with("key")
+}
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a test compiles every pattern")

@@ -1,5 +1,7 @@
 //! [`Reason`]: why a job's verdict is what it is, and what to do about it.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -9,12 +11,20 @@ use serde_with::skip_serializing_none;
 /// As one line of text it has both.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "WrittenReason", into = "WrittenReason")]
-#[derive(derive_more::Display)]
-#[display("{why}{}", advice.as_ref().map_or(String::new(), |advice| format!("; {advice}")))]
 pub struct Reason {
     pub why: String,
     /// A sentence without its capital and its full stop.
     pub advice: Option<String>,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        match &self.advice {
+            Some(advice) => write!(f, "; {advice}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Reason {

@@ -40,9 +40,13 @@ pub(super) async fn list(
     loaded.damaged.splice(0..0, listing.damaged);
     print(&match arguments.format {
         RecordFormat::Json => json(&loaded, count),
-        _ if !loaded.records.is_empty() || more > 0 => table_of(&loaded, more, count),
-        _ if loaded.damaged.is_empty() => nothing(history, job),
-        RecordFormat::Terminal => "none of the records can be read\n".to_owned(),
+        RecordFormat::Terminal if loaded.records.is_empty() && more == 0 => {
+            match loaded.damaged.is_empty() {
+                true => nothing(history, job),
+                false => "none of the records can be read\n".to_owned(),
+            }
+        }
+        RecordFormat::Terminal => table_of(&loaded, more, count),
     })?;
     loaded.damaged.iter().for_each(warn_of);
     Ok(0)

@@ -108,8 +108,8 @@ pub(super) fn folders_to(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
-/// The deepest folder on the way to a file that has the name of a part of the data, else that is named, as one above a folder for each
-/// class is; else the folder that it lies in.
+/// Of the folders on the way to a file the deepest that is called as parts of data are (`train`), else the deepest that the script
+/// names, which may have a folder for each class below it, else the last.
 fn home_of(path: &str, is_named: impl Fn(&str) -> bool) -> &str {
     let part = pattern("part").find(path);
     let part = part.map(|part| folder_of(part.as_str()));

@@ -212,8 +212,8 @@ fn from_folder(folder: &str, path: &str) -> String {
     below.map_or_else(|| "../".repeat(above.count()) + path, str::to_owned)
 }
 
-/// What leads the script to its channels, and as remarks the options whose default is a number: handed over it would hide a change
-/// of the script's own. What may be a secret is in neither.
+/// The options that lead the script to its channels, and the one that `work` changes. Others with a number for a default are remarks:
+/// handed over, the number would hide a change of the default. What may be a secret is left out.
 fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> String {
     let rounds = rounds(script, channels).map(|(option, _)| option);
     let leads = channels.iter().filter_map(|channel| {
@@ -229,7 +229,9 @@ fn hyperparameters(script: &FoundScript, channels: &[DraftedChannel<'_>]) -> Str
     // What `work` changes has a value of the full run.
     let of_work = rounds.and_then(|one| hyperparameter(one, one.number()?, "the default"));
     let leads = leads.chain(of_work);
-    let others = script.options.iter().filter(|one| !is_lead(one));
+    let in_command = |one: &FoundOption| one.place == script.start.place;
+    let others = script.options.iter();
+    let others = others.filter(|one| !is_lead(one) && !in_command(one));
     let others = others.filter_map(|one| hyperparameter(one, one.number()?, "the default"));
     let (leads, others) = (Vec::from_iter(leads), Vec::from_iter(others));
     let (key, remark) = match leads.is_empty() {

@@ -124,8 +124,7 @@ impl FoundOption {
         };
         let next = arguments.get(at + 1);
         self.default = next.filter(|word| is_number(word)).cloned();
-        let place = start.why.trim_start_matches("as at ");
-        place.clone_into(&mut self.place);
+        self.place.clone_from(&start.place);
         self.default.is_some()
     }
 
@@ -292,7 +291,7 @@ mod tests {
     fn a_script_that_the_project_starts_is_known_by_that() {
         // Where it is started, by what lines, which script that is, and its arguments.
         let rows = r"
-            README.md | python recommend.py fit --api-token=a1b2\npython recommend.py fit --db shop.db | recommend.py | fit --db shop.db
+            README.md | python recommend.py fit --wandb-key a1b2\npython recommend.py fit --db shop.db | recommend.py | fit --db shop.db
             README.md | python src/main.py  # by default\npython src/main.py trainer.epochs=20 | src/main.py |
             run.sh | python3 main.v2.py --iters 200 2>&1 | main.v2.py | --iters 200
             Makefile | python -m spam train data\r\n | spam/__main__.py | train data";

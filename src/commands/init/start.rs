@@ -16,6 +16,8 @@ pub(super) struct ScriptStart {
     /// The folder that it is started in, or that its module is found in: the beginning of the script's path.
     pub(super) folder: String,
     pub(super) arguments: Vec<String>,
+    /// Of the line that says so: `Makefile:7`; empty without one.
+    pub(super) place: String,
     pub(super) why: String,
 }
 
@@ -26,30 +28,34 @@ pub(super) fn starts(texts: &[SourceText]) -> Vec<ScriptStart> {
     all
 }
 
-/// Whether arguments hold a secret, which belongs in no spec.
-fn has_secret(arguments: &str) -> bool {
-    let mut options = arguments
-        .split_whitespace()
-        .filter(|word| word.starts_with('-'));
-    options.any(secret::is_named_so) || masked(arguments) != arguments
+/// Whether arguments may hold a secret, which belongs in no spec.
+fn may_have_secret(arguments: &str) -> bool {
+    let words = arguments.split_whitespace();
+    let options = words.filter(|word| word.starts_with('-'));
+    let mut names = options.filter_map(|option| option.split('=').next());
+    names.any(secret::may_be_named_so) || masked(arguments) != arguments
 }
 
 impl SourceText {
     fn starts(&self) -> impl Iterator<Item = ScriptStart> {
         let lines = pattern("start").captures_iter(&self.text);
         let lines = lines.filter(|line| !pattern("no_start").is_match(&line[3]));
-        let lines = lines.filter(|line| !has_secret(&line[3])).take(MOST_STARTS);
+        let lines = lines
+            .filter(|line| !may_have_secret(&line[3]))
+            .take(MOST_STARTS);
         lines.filter_map(|line| {
             let arguments = line.get(3)?;
             let words = arguments.as_str().split([' ', '\t', '\r', '\n', '\\']);
             let words = words.filter(|word| !word.is_empty());
             let module = line.get(1).map(|module| module.as_str().replace('.', "/"));
             let path = line.get(2).map_or("", |path| path.as_str());
+            let place = self.place_at(arguments.start());
             Some(ScriptStart {
                 is_module: module.is_some(),
                 program: module.unwrap_or_else(|| path.trim_start_matches("./").to_owned()),
                 arguments: words.map(str::to_owned).collect(),
-                why: format!("as at {}", self.place_at(arguments.start())),
+                why: format!("guess: as at {place}"),
+                place,
                 ..ScriptStart::default()
             })
         })

@@ -1,4 +1,4 @@
-//! The texts of a checkout, and what `init` looks for in them and in paths: words, by patterns; it reads no grammar.
+//! The texts of a checkout, and what `init` looks for in them by patterns: it parses nothing.
 
 use std::sync::LazyLock;
 
@@ -75,7 +75,7 @@ impl SourceText {
 
     /// The parts of what may be paths in it, and of what it imports.
     pub(super) fn path_parts(&self) -> impl Iterator<Item = String> {
-        let is_settings = self.path.ends_with("ml");
+        let is_settings = pattern("settings").is_match(&self.path);
         let path = pattern(if is_settings { "setting" } else { "literal" });
         let found = path.captures_iter(&self.text);
         let paths = found.filter_map(|path| Some(path.iter().flatten().last()?.as_str()));

@@ -244,7 +244,7 @@ fn not_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
     // What fails last is named; it never came to the arguments.
     let argument = argument.filter(|_| variable.is_none());
     let wanted = variable.or(argument)?;
-    if wanted.to_ascii_lowercase().ends_with("key") || secret::is_named_so(wanted) {
+    if secret::may_be_named_so(wanted) {
         return Some((failure.secret_wanted(wanted, variable.is_some()), None));
     }
     let is_of_data = variable.or(option).is_none_or(text::is_of_data);
