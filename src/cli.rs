@@ -326,16 +326,7 @@ pub struct PlanArguments {
 #[derive(Debug, Args)]
 pub struct RunArguments {
     #[command(flatten)]
-    pub spec: SpecArguments,
-    #[command(flatten)]
-    pub change: ChangeArguments,
-    #[command(flatten)]
-    pub policy: PolicyArguments,
-    #[command(flatten)]
-    pub pull_request: PullRequestArguments,
-    /// Only the job's instance, no alternatives.
-    #[arg(long, help_heading = CANARIES)]
-    pub only_instance: bool,
+    pub plan: PlanArguments,
     /// Ignore earlier canaries and measure again.
     #[arg(long, env = "CANARY_GATE_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = CANARIES)]
     pub fresh: bool,
@@ -352,8 +343,6 @@ pub struct RunArguments {
     /// Hand this variable on to the training code; repeatable.
     #[arg(long = "pass-env", value_name = "NAME", help_heading = CANARIES)]
     pub pass_env: Vec<String>,
-    #[command(flatten)]
-    pub data: DataArguments,
     #[command(flatten)]
     pub verdict: VerdictArguments,
     #[command(flatten)]

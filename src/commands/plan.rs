@@ -9,13 +9,18 @@ use crate::gate::{PullRequestLimit, RunHistory, backend};
 use crate::history::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
 use crate::report::plan::{self as planned, JobTotals, PlannedJob};
-use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
+use crate::workspace::{RunOrigin, base_policy, changed_files};
+
+/// Which alternatives the arguments ask for.
+pub(super) fn alternatives(arguments: &PlanArguments) -> Alternatives {
+    match arguments.only_instance {
+        true => Alternatives::Skip,
+        false => Alternatives::Measure,
+    }
+}
 
 pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
-    let mut project = Project::load(&arguments.spec).await?;
-    project.open_folders(&arguments.data)?;
-    let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    base_policy::apply(&mut project, base, arguments.policy.max_spend).await?;
+    let project = base_policy::load(arguments).await?;
     let change = changed_files::change(&arguments.change, &project)?;
     let affected = changed_files::select_jobs(&arguments.change.jobs, &project, &change)?;
     if affected.is_empty() {
@@ -31,10 +36,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
         print_prose(&unknown.collect::<String>())?;
         return Ok(0);
     }
-    let alternatives = match arguments.only_instance {
-        true => Alternatives::Skip,
-        false => Alternatives::Measure,
-    };
+    let alternatives = alternatives(arguments);
     let backend = backend::backend_of(&project, &[], RunTags::default()).await?;
     let mut text = changed_files::note(&change, &arguments.change)
         .map_or_else(String::new, |note| format!("{note}\n\n"));

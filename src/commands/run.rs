@@ -5,21 +5,20 @@
 use crate::backend::{Reuse, RunPart};
 use crate::change::AffectedJob;
 use crate::cli::RunArguments;
-use crate::commands::merge_request;
 use crate::commands::publish::{self, ReportOutput};
+use crate::commands::{merge_request, plan};
 use crate::console::signals::{self, Interruption};
 use crate::console::{AppError, AppResult, Loudness};
 pub(crate) use crate::gate::RunRequest;
 use crate::gate::{self, GateFailure, detached, outcome};
 use crate::history::Command;
-use crate::plan::Alternatives;
 use crate::report::{Leftovers, Report};
 use crate::units::Usd;
 use crate::workspace::{BaseCommit, Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn run(arguments: &RunArguments, loudness: Loudness) -> AppResult<u8> {
-    let spec = (arguments.spec.spec.iter()).map(|spec| spec.display().to_string());
-    let about = Vec::from_iter(spec.chain(arguments.change.jobs.iter().cloned()));
+    let spec = (arguments.plan.spec.spec.iter()).map(|spec| spec.display().to_string());
+    let about = Vec::from_iter(spec.chain(arguments.plan.change.jobs.iter().cloned()));
     let note = merge_request::wanted(arguments.comment.as_deref(), &about);
     let found = found(arguments, loudness).await;
     if let Some(note) = note {
@@ -36,39 +35,34 @@ async fn found(
     arguments: &RunArguments,
     loudness: Loudness,
 ) -> AppResult<(ReportOutput<'_>, Checked)> {
-    let mut project = Project::load(&arguments.spec).await?;
-    project.open_folders(&arguments.data)?;
+    let planned = &arguments.plan;
+    let mut project = base_policy::load(planned).await?;
     project.grows = project.relative(arguments.measurements.iter());
-    changed_files::refuse_another_head(&arguments.change, &project)?;
-    let base = base_policy::base_of(&project, &arguments.spec, &arguments.change)?;
-    base_policy::apply(&mut project, base, arguments.policy.max_spend).await?;
+    changed_files::refuse_another_head(&planned.change, &project)?;
     let written = || {
         let outputs = arguments.output.outputs.iter();
         outputs.chain(&arguments.measurements)
     };
     let change =
-        changed_files::change(&arguments.change, &project)?.without(&project.relative(written()));
+        changed_files::change(&planned.change, &project)?.without(&project.relative(written()));
     project.refuse_to_write_over_the_recording(written())?;
     let output = ReportOutput::prepare(&arguments.output, &project.root, loudness)?;
     let request = RunRequest {
-        jobs: &arguments.change.jobs,
+        jobs: &planned.change.jobs,
         part: match (arguments.detach, arguments.collect) {
             (true, _) => RunPart::Detach,
             (false, true) => RunPart::Collect,
             (false, false) => RunPart::Whole,
         },
-        alternatives: match arguments.only_instance {
-            true => Alternatives::Skip,
-            false => Alternatives::Measure,
-        },
+        alternatives: plan::alternatives(planned),
         reuse: match arguments.fresh {
             true => Reuse::Never,
             false => Reuse::Young,
         },
-        max_spend: arguments.policy.max_spend,
-        max_spend_per_pull_request: arguments.pull_request.max_spend_per_pull_request,
-        base: BaseCommit::of_git(&project, &arguments.spec, &arguments.change)?,
-        notes: changed_files::note(&change, &arguments.change)
+        max_spend: planned.policy.max_spend,
+        max_spend_per_pull_request: planned.pull_request.max_spend_per_pull_request,
+        base: BaseCommit::of_git(&project, &planned.spec, &planned.change)?,
+        notes: changed_files::note(&change, &planned.change)
             .into_iter()
             .collect(),
         measurements: arguments.measurements.as_deref(),

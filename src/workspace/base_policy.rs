@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::change::{BaseSpec, SpecPlace};
-use crate::cli::{ChangeArguments, SpecArguments};
+use crate::cli::{ChangeArguments, PlanArguments, SpecArguments};
 use crate::code::Tree;
-use crate::console::{AppError, warn};
+use crate::console::{AppError, AppResult, warn};
 use crate::git::{self, GitError};
 use crate::grammar;
 use crate::instance::price_file::{PRICE_FILE, PriceFile};
@@ -155,6 +155,19 @@ pub(crate) fn files_at(
         Ok(BaseFile { place, bytes })
     };
     places.into_iter().map(of_place).collect()
+}
+
+/// The project that arguments name, with the policy of their base.
+///
+/// # Errors
+///
+/// The spec is invalid, the base cannot be read, or the change asks for what the base's policy does not allow.
+pub(crate) async fn load(arguments: &PlanArguments) -> AppResult<Project> {
+    let mut project = Project::load(&arguments.spec).await?;
+    project.open_folders(&arguments.data)?;
+    let base = base_of(&project, &arguments.spec, &arguments.change)?;
+    apply(&mut project, base, arguments.policy.max_spend).await?;
+    Ok(project)
 }
 
 /// Applies the base's policy, if there is a base, and today's overrides. To be called once, before jobs are chosen. Canaries of
