@@ -70,7 +70,7 @@ pub struct Measurement {
     pub attempt: u32,
     pub start: Option<Start>,
     pub outcome: Outcome,
-    /// Whether any file of a sampled channel was opened while it ran; absent where that was not watched, or nothing was sampled.
+    /// Whether drawn files of each sampled channel were opened while it ran; absent where that was not watched, or nothing was sampled.
     pub sample_opened: Option<bool>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,

@@ -16,11 +16,12 @@ pub use sagemaker::{RunTags, SagemakerBackend};
 /// The signal for running canaries to end.
 pub use tokio_util::sync::CancellationToken as Cancellation;
 
-use crate::canary::{CanaryRun, Dataset, Key};
+use crate::canary::{CanaryRun, ChannelData, Dataset, Key};
 use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
+use crate::probe::{MOST_COUNTED, ProbeReport};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
@@ -324,18 +325,33 @@ pub struct CanaryResult {
     pub ended_pools: Vec<String>,
 }
 
-/// Whether any file of a sampled channel was opened on any host; `None` where a host's probe does not know it, and of a run that
-/// holds all of the data.
-fn sample_opened<'a>(
-    run: &CanaryRun,
-    hosts: impl Iterator<Item = Option<&'a BTreeMap<String, bool>>>,
-) -> Option<bool> {
-    let hosts: Vec<&BTreeMap<String, bool>> = hosts.collect::<Option<_>>()?;
+/// Notes in a measurement whether the drawn files of each sampled channel were opened, on one host at least: more of its files than
+/// every canary gets. Nothing where that is not known of one, nor of a run that holds all of the data.
+fn note_opened(measurement: &mut Measurement, run: &CanaryRun, hosts: &[Option<&ProbeReport>]) {
+    let was_opened = |channel: &ChannelData| {
+        let others = channel.always.len().min(MOST_COUNTED - 1);
+        let opened = hosts.iter().map(|host| {
+            let opened = host.as_ref()?.files_opened.get(&channel.name)?;
+            Some(*opened > others)
+        });
+        let opened: Vec<Option<bool>> = opened.collect();
+        let is_known = !opened.contains(&None);
+        (opened.contains(&Some(true)) || is_known).then(|| opened.contains(&Some(true)))
+    };
     let sampled = run.channels.iter().filter(|channel| channel.sampled);
-    let seen = sampled.flat_map(|channel| hosts.iter().filter_map(|host| host.get(&channel.name)));
-    seen.copied()
-        .reduce(|one, other| one || other)
-        .filter(|_| !run.is_full())
+    let opened: Vec<_> = (sampled.filter(|_| !run.is_full()))
+        .map(|channel| (&channel.name, was_opened(channel)))
+        .collect();
+    let is_known = opened.iter().all(|(_, opened)| opened.is_some());
+    let unread = opened.iter().filter(|(_, opened)| *opened == Some(false));
+    let notes = unread.map(|(name, _)| format!("no drawn file of channel `{name}` was opened"));
+    let notes: Vec<String> = notes.collect();
+    measurement.sample_opened = match (opened.is_empty(), notes.is_empty()) {
+        (false, false) => Some(false),
+        (false, true) => is_known.then_some(true),
+        (true, _) => None,
+    };
+    measurement.notes.extend(notes);
 }
 
 /// The bill of one run of a canary.

@@ -10,7 +10,7 @@ use super::cluster::Cluster;
 use super::ending::{self, EndedHost};
 use super::log_tail::LogTail;
 use super::{Container, LaidOut, LinkedFile, LocalBackend, usage, workspace};
-use crate::backend::{CanaryResult, Cancellation, rows, sample_opened};
+use crate::backend::{CanaryResult, Cancellation, note_opened, rows};
 use crate::canary::{self, CanaryRun};
 use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
@@ -108,28 +108,28 @@ impl LocalBackend {
                 log(&ended, LogTail::all),
             ),
         };
-        let opened = reports().map(|report| report?.channels_opened.as_ref());
+        let mut measurement = Measurement {
+            phases: Phases {
+                startup: Some(startup),
+                download: Some(placing),
+                training: Some(wall),
+                upload: None,
+            },
+            training_seconds: Some(wall),
+            billable_seconds: Some(wall),
+            usage: usage::of_machine(&ended),
+            hosts: usage::of_each_host(&cluster, &ended),
+            step_seconds: figures.step_seconds,
+            metrics: figures.metrics,
+            progress: figures.progress,
+            ended_at: Some(jiff::Timestamp::now()),
+            notes,
+            ..Measurement::of_run(run, BackendKind::Local, outcome)
+        }
+        .with_drawn_rows(run, drawn.bytes);
+        note_opened(&mut measurement, run, &Vec::from_iter(reports()));
         Ok(CanaryResult {
-            measurement: Measurement {
-                phases: Phases {
-                    startup: Some(startup),
-                    download: Some(placing),
-                    training: Some(wall),
-                    upload: None,
-                },
-                training_seconds: Some(wall),
-                billable_seconds: Some(wall),
-                sample_opened: sample_opened(run, opened),
-                usage: usage::of_machine(&ended),
-                hosts: usage::of_each_host(&cluster, &ended),
-                step_seconds: figures.step_seconds,
-                metrics: figures.metrics,
-                progress: figures.progress,
-                ended_at: Some(jiff::Timestamp::now()),
-                notes,
-                ..Measurement::of_run(run, BackendKind::Local, outcome)
-            }
-            .with_drawn_rows(run, drawn.bytes),
+            measurement,
             log_tail,
             log,
             ended_pools: Vec::new(),

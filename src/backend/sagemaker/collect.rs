@@ -12,7 +12,7 @@ use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::{CanaryUnderWay, Found, JobDescription, JobState, ProbeWay, job_hosts};
 use crate::aws::call::{Call, CallError, CallResult};
-use crate::backend::sample_opened;
+use crate::backend::note_opened;
 use crate::grammar::list;
 use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome};
@@ -185,10 +185,8 @@ impl CanaryUnderWay<'_> {
                 .zip(description.phases.training)
                 .map(|(script, training)| Seconds((training.0 - script).max(0.0)));
         }
-        measurement.sample_opened = sample_opened(
-            run,
-            (names.iter()).map(|host| arrived.reports.get(host)?.channels_opened.as_ref()),
-        );
+        let reports = names.iter().map(|host| arrived.reports.get(host));
+        note_opened(measurement, run, &Vec::from_iter(reports));
         measurement.usage = usage;
         measurement.hosts = metrics::of_each_host(&hosts);
         measurement.step_seconds = said.step_seconds.filter(|step| !is_too_long(step));

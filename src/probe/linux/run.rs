@@ -1,5 +1,6 @@
 //! One run: start, watch, end, report.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -177,7 +178,7 @@ impl<'a> WatchedRun<'a> {
                 samples: 0,
                 opt_ml,
                 container_host,
-                channels_opened: None,
+                files_opened: BTreeMap::new(),
                 survivors_ended: 0,
                 memory_total,
                 cores,
@@ -336,7 +337,7 @@ impl<'a> WatchedRun<'a> {
             cpu_percent: (self.cpu).utilization(report.cpu_seconds, report.wall_seconds),
             ..self.load.add_to(gpu, report.cpu_seconds)
         };
-        report.channels_opened = self.channels.opened();
+        report.files_opened = self.channels.opened();
         report
     }
 

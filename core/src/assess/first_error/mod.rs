@@ -312,14 +312,19 @@ fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
     let (run, measurement) = (failure.canary.run, failure.canary.measurement);
     let sampled = run.channels.iter().filter(|channel| channel.sampled);
     let variables = sampled.map(|channel| format!("`{}`", channel_variable(&channel.name)));
+    let variables = Vec::from_iter(variables);
     let said = format!(
-        "{}let the script read its data below the folder in {}, not by a path of its own",
+        "{}let the script read its data below the folder in {}, not by a path of its own{}",
         // Of one that completed it is said before.
         match measurement.outcome {
             Outcome::Completed => "",
             _ => "it opened no file of its sample: ",
         },
-        grammar::list(&Vec::from_iter(variables))
+        grammar::list(&variables),
+        match variables.len() {
+            1 => "",
+            _ => "; a channel that it does not read belongs out of the spec",
+        }
     );
     let is_unread = measurement.sample_opened == Some(false);
     let is_unread = is_unread && failure.errors.about_files().next().is_none();

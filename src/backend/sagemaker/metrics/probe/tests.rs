@@ -2,6 +2,7 @@ use super::*;
 use crate::measurement::{PeakMemory, Utilization};
 use crate::probe::{Ending, MARK_VARIABLE};
 use crate::units::{Bytes, Percent, Seconds};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -32,7 +33,7 @@ fn report() -> ProbeReport {
         samples: 180,
         opt_ml: None,
         container_host: None,
-        channels_opened: None,
+        files_opened: BTreeMap::new(),
         survivors_ended: 0,
         memory_total: Some(Bytes(16 << 30)),
         cores: 4.0,
