@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::canary::{Key, code_key};
-use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, from_root};
-use crate::console::{AppError, AppResult};
+use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, Tree, TreeFile, from_root};
+use crate::console::{AppError, AppResult, printable};
 use crate::git::GitCheckout;
 use crate::spec::{BackendKind, Job};
 use crate::workspace::checkout::{self, CheckoutCode};
@@ -150,6 +150,7 @@ impl Project {
             return Ok(before.differing(&checkout.tree(head)?));
         }
         let now = &self.code()?.tree;
+        refuse_old_submodule(checkout, &before, now)?;
         let mut changed = before.differing(now);
         let is_gone = |path: &PathBuf| now.get(path).is_none();
         if changed.iter().any(is_gone) {
@@ -169,6 +170,30 @@ impl Project {
         let same = checkout.as_checked_out(other_content.collect())?;
         changed.retain(|path| !same.contains(path));
         Ok(changed)
+    }
+}
+
+/// Canaries would run the base's code of a submodule that HEAD has otherwise.
+fn refuse_old_submodule(checkout: &GitCheckout, before: &Tree, now: &Tree) -> AppResult<()> {
+    let submodules = before
+        .files()
+        .iter()
+        .filter(|file| file.kind == PathKind::Submodule);
+    let mut unmoved = submodules
+        .filter(|file| now.get(&file.path) == Some(*file))
+        .peekable();
+    if unmoved.peek().is_none() {
+        return Ok(());
+    }
+    let head = checkout.tree("HEAD")?;
+    let is_old = |file: &&TreeFile| head.get(&file.path).is_some_and(|at_head| at_head != *file);
+    match unmoved.find(is_old) {
+        None => Ok(()),
+        Some(file) => Err(AppError::failed(format!(
+            "the submodule `{}` is checked out at the base's commit, and HEAD names another",
+            printable(&file.path.to_string_lossy())
+        ))
+        .help("check it out: git submodule update --init --recursive")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What counts of a tree for one job. Of this list the change, the code key, the copy and the archive are taken.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::globs::PathGlobs;
@@ -105,6 +106,25 @@ impl CodeSelection {
             && (self.globs.iter()).any(|globs| globs.decide(path) != Some(false))
     }
 
+    /// Takes the links to the data and in them, and what these lead to, for data too.
+    fn follow_data(&mut self, tree: &Tree) {
+        let mut seen: HashSet<PathBuf> = self.data.iter().cloned().collect();
+        let mut next = 0;
+        while let Some(path) = self.data.get(next).cloned() {
+            next += 1;
+            let mut passed = Vec::new();
+            let end = tree.follow(&path, &mut passed);
+            let inside = tree.below(&path).iter();
+            let links = inside.filter(|file| file.kind == PathKind::Link);
+            passed.extend(links.map(|link| link.path.clone()));
+            if let End::Within(real) = end {
+                passed.push(real);
+            }
+            self.data
+                .extend(passed.into_iter().filter(|path| seen.insert(path.clone())));
+        }
+    }
+
     /// Whether something may count that lies in the link or submodule `path`.
     fn may_take_in(&self, path: &Path) -> bool {
         self.takes(&path.join("\u{1}"), self.takes(path, false))
@@ -131,11 +151,7 @@ impl CodeTree {
                 End::Unknown(link) => return Err(CodeProblem::UnknownLink(link)),
             }
         }
-        for written in code.selection.data.clone() {
-            if let End::Within(real) = tree.follow(&written, &mut Vec::new()) {
-                code.selection.data.push(real);
-            }
-        }
+        code.selection.follow_data(tree);
         // Another target of theirs is another source.
         for link in passed.iter().filter_map(|link| tree.get(link)) {
             code.push(&link.path, link)?;
