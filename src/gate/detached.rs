@@ -12,7 +12,7 @@ use crate::instance::InstanceConfiguration;
 use crate::plan::{self, Plan, PlannedRuns};
 use crate::report::JobReport;
 use crate::spec::WarmPoolPolicy;
-use crate::units::{Seconds, Usd};
+use crate::units::{Seconds, Usd, sum};
 use crate::verdict::{Reason, Verdict};
 use crate::workspace::Project;
 
@@ -116,8 +116,7 @@ fn said(
     instance: &InstanceConfiguration,
 ) -> (Verdict, Reason) {
     let here = canaries.iter().filter(|(run, _)| run.instance == *instance);
-    let there = here.clone();
-    let there = there.filter(|(_, fate)| fate.why_not_started().is_none());
+    let there = (here.clone()).filter(|(_, fate)| fate.why_not_started().is_none());
     let there: Vec<CanaryRun> = there.map(|(run, _)| run.clone()).collect();
     if !plan::is_enough(&there) {
         let (there, planned) = (there.len(), here.count());
@@ -127,11 +126,8 @@ fn said(
         let next = "canary-gate run --detach starts those that are missing";
         return (Verdict::Unknown, reason.advising(next));
     }
-    let started: Vec<_> = (canaries.iter())
-        .filter_map(|(_, fate)| fate.started())
-        .collect();
-    let worst = started.iter().filter_map(|(_, worst)| *worst);
-    let for_at_most = for_at_most(worst.reduce(|sum, usd| sum + usd));
+    let started = Vec::from_iter(canaries.iter().filter_map(|(_, fate)| fate.started()));
+    let for_at_most = for_at_most(sum(started.iter().map(|(_, worst)| *worst)));
     let started = match started.len() {
         0 => "every canary is there already".to_owned(),
         number => format!("{} started{for_at_most}", count(number, "canary")),

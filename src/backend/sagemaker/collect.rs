@@ -224,10 +224,8 @@ impl CanaryUnderWay<'_> {
             }
             let (placed, _) = arrived.hosts(self);
             let lacks_probes = arrived.reports.len() < placed.len();
-            if !(lacks_probes || arrived.lacks_gpu(&placed)) {
-                break;
-            }
-            let Some(span) = span else {
+            let is_needed = lacks_probes || arrived.lacks_gpu(&placed);
+            let Some(span) = span.filter(|_| is_needed) else {
                 break;
             };
             if !arrived.refused.contains_key(POINTS) {

@@ -152,12 +152,10 @@ impl SagemakerBackend {
             return Ok(youngest.is_some_and(|written| age(written) > LONGEST_STAGING));
         };
         // A run that waits for it removes that by itself, when it has read its metrics.
-        let Some(end) = (job.ended_at.or(job.created_at)).filter(|_| job.state.is_final()) else {
+        let end = (job.ended_at.or(job.created_at)).filter(|_| job.state.is_final());
+        let Some(end) = end.filter(|end| age(*end) > LONGEST_READING) else {
             return Ok(false);
         };
-        if age(end) <= LONGEST_READING {
-            return Ok(false);
-        }
         if age(end) > LONGEST_TO_COLLECT {
             return Ok(true);
         }

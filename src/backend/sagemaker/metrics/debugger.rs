@@ -72,20 +72,14 @@ impl Recording {
     pub(in crate::backend) fn add(&mut self, file: &[u8]) {
         // The parts of one time stand in one file.
         let mut sums: BTreeMap<(ProfilerSeries, u64), (f64, u32)> = BTreeMap::new();
-        for line in file.split(|byte| *byte == b'\n') {
-            if line.len() > LONGEST_LINE {
-                continue;
-            }
-            let Ok(record) = serde_json::from_slice::<ProfilerRecord>(line) else {
-                continue;
-            };
-            let Some(series) = record.series() else {
-                continue;
-            };
-            if (0.0..=100.0).contains(&record.value) {
-                let (sum, count) = sums
-                    .entry((series, record.timestamp.to_bits()))
-                    .or_default();
+        let lines = file.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| line.len() <= LONGEST_LINE);
+        let records = lines.filter_map(|line| serde_json::from_slice(line).ok());
+        let sound = |record: &ProfilerRecord| (0.0..=100.0).contains(&record.value);
+        for record in records.filter(sound) {
+            if let Some(series) = record.series() {
+                let time = record.timestamp.to_bits();
+                let (sum, count) = sums.entry((series, time)).or_default();
                 *sum += record.value;
                 *count += 1;
             }
