@@ -1,18 +1,28 @@
 //! **Warm pools**: the configurations whose machines are kept from one canary to the next, and the rule of `warm_pool: auto`.
 //!
 //! A pool buys time, not money: a warm start is shorter, and a machine bills while it waits. So `auto` keeps machines from the
-//! second check on, where the account has room for them and idle they cost little at their longest.
+//! second check on, where by the canaries of the one before they shorten the check and idle little, the account has room for them,
+//! and at their longest they cost little.
 
 use super::{PlannedConfiguration, PlannedRuns, StartUpMode, fewest, least};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf};
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, Start};
 use crate::spec::{Job, WarmPoolPolicy};
-use crate::units::{Seconds, Usd, count_as_float};
+use crate::units::{Fraction, Seconds, Usd, count_as_float};
 
 /// How long `auto` keeps a machine: as long as late metrics are waited for, by which the next canary is chosen.
 const KEEP_ALIVE: Seconds = Seconds(300.0);
 /// With `auto`, machines that idle for the longest time cost less than this part of the spend limit.
 const SHARE: f64 = 0.1;
+/// With `auto`, warm starts shorten the canaries of a configuration by this part at least, and its machines idle for less than that
+/// part of what its canaries are billed.
+const SHORTER: f64 = 0.2;
+const IDLE: f64 = 0.1;
+/// A warm start where none was measured: P90 of AWS's own measurement with nothing to download ([`StartUpMode::cold`] names it).
+const WARM_START: Seconds = Seconds(20.0);
+/// For how long machines idle before a warm start where none was measured: the end of the canary before is seen within 15 s, and its
+/// machines are looked at 5 s later.
+const IDLE_BEFORE: Seconds = Seconds(20.0);
 
 /// Machines that are kept from one canary of a configuration to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +64,11 @@ pub enum NoPool {
     NoQuota,
     #[error("`auto` keeps machines from the second check on, and no earlier one is on record")]
     NotKnown,
+    /// By the check before: the part that is taken off the time, and the part of what is billed for which machines would idle.
+    #[error(
+        "warm starts would shorten its canaries by {0}, and its machines idle for {1} of what these are billed; `auto` wants a fifth, and at most a tenth"
+    )]
+    DoesNotPay(Fraction, Fraction),
     #[error("no price is known, so what it costs idle is not")]
     NoPrice,
     /// What it could cost, kept as long as it may be after each canary, and how much it may.
@@ -74,8 +89,6 @@ pub struct PoolPlan {
     pub(super) left: Usd,
     /// The longest time of one canary, with its start.
     pub(super) longest_canary: Seconds,
-    /// Whether a canary of an earlier check has completed.
-    pub(super) has_earlier: bool,
 }
 
 /// The canaries of one configuration.
@@ -90,6 +103,50 @@ pub(super) struct ConfigurationCanaries {
     usd_per_second: Option<Usd>,
     /// SageMaker keeps no instance groups, and no spot capacity.
     can_be_kept: bool,
+    /// Absent where none of an earlier check has completed on it.
+    earlier: Option<EarlierCanaries>,
+}
+
+/// What the canaries of an earlier check took on a configuration, each on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct EarlierCanaries {
+    billed: Seconds,
+    cold_start: Seconds,
+    warm_start: Seconds,
+    /// Before a warm start.
+    idle: Seconds,
+}
+
+impl EarlierCanaries {
+    fn on(instance: &InstanceConfiguration, earlier: &[Measurement]) -> Option<Self> {
+        let is_own = |run: &&Measurement| run.is_on(instance) && run.is_completed();
+        let mean = |of: &dyn Fn(&Measurement) -> Option<Seconds>| {
+            let all = Vec::from_iter(earlier.iter().filter(is_own).filter_map(of));
+            let sum: Seconds = all.iter().copied().sum();
+            (!all.is_empty()).then(|| Seconds(sum.0 / count_as_float(all.len())))
+        };
+        let start = |is_warm: bool| {
+            let is_it = |run: &Measurement| (run.start == Some(Start::Warm)) == is_warm;
+            mean(&|run| run.phases.startup.filter(|_| is_it(run)))
+        };
+        Some(Self {
+            billed: mean(&Measurement::time)?,
+            cold_start: start(false)?,
+            warm_start: start(true).unwrap_or(WARM_START),
+            idle: mean(&|run| run.idle_seconds).unwrap_or(IDLE_BEFORE),
+        })
+    }
+
+    /// Why machines kept for so many canaries, so many at once, would not pay.
+    fn refusal(&self, canaries: usize, at_once: u32) -> Option<NoPool> {
+        let rounds = count_as_float(canaries.div_ceil(at_once as usize));
+        let warm_starts = count_as_float(canaries.saturating_sub(at_once as usize));
+        let saved = (self.cold_start.0 - self.warm_start.0).max(0.0) * (rounds - 1.0);
+        let shorter = saved / ((self.cold_start + self.billed).0 * rounds);
+        let idle = self.idle.0 * warm_starts / (self.billed.0 * count_as_float(canaries));
+        let pays = shorter >= SHORTER && idle <= IDLE;
+        (!pays).then_some(NoPool::DoesNotPay(Fraction(shorter), Fraction(idle)))
+    }
 }
 
 impl PoolPlan {
@@ -124,6 +181,7 @@ impl PoolPlan {
                 usd_per_second: offer_of(instance).cost(Seconds(1.0)),
                 can_be_kept: matches!(instance, InstanceConfiguration::Homogeneous { .. })
                     && !job.training.sagemaker.spot,
+                earlier: EarlierCanaries::on(instance, earlier),
                 instance: instance.clone(),
             })
         };
@@ -133,7 +191,6 @@ impl PoolPlan {
             spend_limit,
             left,
             longest_canary: StartUpMode::of(job).cold() + job.canary.max_runtime,
-            has_earlier: earlier.iter().any(Measurement::is_completed),
         }
     }
 
@@ -193,8 +250,9 @@ impl PoolPlan {
         if room < at_once {
             return Err(NoPool::NoQuota);
         }
-        if !self.has_earlier {
-            return Err(NoPool::NotKnown);
+        let earlier = one.earlier.ok_or(NoPool::NotKnown)?;
+        if let Some(why) = earlier.refusal(one.canaries, at_once) {
+            return Err(why);
         }
         let longest = Usd(price.0 * KEEP_ALIVE.0 * count_as_float(one.canaries));
         let share = Usd(SHARE * self.spend_limit.0);
@@ -255,22 +313,33 @@ mod tests {
     #[test]
     fn auto_is_a_rule() {
         // Four canaries of 0.23 USD an hour, kept for 300 s each, take 0.0767 USD at their longest.
-        let plan = |usd_per_hour: f64, has_earlier, spend_limit| PoolPlan {
+        let pays = EarlierCanaries {
+            billed: Seconds(300.0),
+            cold_start: Seconds(240.0),
+            warm_start: Seconds(20.0),
+            idle: Seconds(20.0),
+        };
+        let plan = |usd_per_hour: f64, earlier, spend_limit| PoolPlan {
             all: vec![ConfigurationCanaries {
                 instance: "ml.m5.xlarge".parse().unwrap(),
                 canaries: 4,
                 longest_chain: 3,
-                at_once: 3,
+                at_once: 2,
                 usd_per_second: Some(Usd(usd_per_hour / 3600.0)),
                 can_be_kept: true,
+                earlier,
             }],
             policy: WarmPoolPolicy::Auto,
             spend_limit: Usd(spend_limit),
             left: Usd(spend_limit),
             longest_canary: Seconds(2000.0),
-            has_earlier,
         };
-        let auto = || plan(0.23, true, 5.0);
+        let auto = || plan(0.23, Some(pays), 5.0);
+        let after = |change: fn(&mut EarlierCanaries)| {
+            let mut earlier = pays;
+            change(&mut earlier);
+            plan(0.23, Some(earlier), 5.0)
+        };
         let with = |policy| PoolPlan { policy, ..auto() };
         let written = || with(WarmPoolPolicy::KeepAlive(Seconds(60.0)));
         let groups = || {
@@ -278,20 +347,24 @@ mod tests {
             plan.all[0].can_be_kept = false;
             plan
         };
-        let kept = |seconds, lanes| format!("kept for {} in {lanes}", Seconds(seconds));
         for (plan, quota, expected) in [
-            (auto(), None, kept(300.0, 3)),
-            (auto(), Some(3), kept(300.0, 3)),
-            (auto(), Some(2), "no room".to_owned()),
-            (auto(), Some(0), "no room".to_owned()),
-            (plan(0.23, false, 5.0), None, "on record".to_owned()),
-            (plan(0.23, true, 0.77), None, kept(300.0, 3)),
-            (plan(0.23, true, 0.76), None, "it could cost".to_owned()),
-            (plan(60.0, true, 5.0), None, "it could cost".to_owned()),
-            (written(), Some(2), kept(60.0, 2)),
-            (written(), Some(0), "no room".to_owned()),
-            (with(WarmPoolPolicy::Off), Some(3), "is off".to_owned()),
-            (groups(), Some(3), "no instance groups".to_owned()),
+            (auto(), None, "kept for 5m in 2"),
+            (auto(), Some(2), "kept for 5m in 2"),
+            (auto(), Some(1), "no room"),
+            (auto(), Some(0), "no room"),
+            (plan(0.23, None, 5.0), None, "on record"),
+            (plan(0.23, Some(pays), 0.77), None, "kept for 5m in 2"),
+            (plan(0.23, Some(pays), 0.76), None, "it could cost"),
+            (plan(60.0, Some(pays), 5.0), None, "it could cost"),
+            // Of two rounds of 540 s a warm start takes 220 s, 20.4%. Two idle for 20 s, and 120 s are a tenth of what all are billed.
+            (after(|it| it.billed.0 = 340.0), None, "by 19%,"),
+            (after(|it| it.warm_start.0 = 250.0), None, "by 0%,"),
+            (after(|it| it.idle.0 = 59.0), None, "kept for 5m in 2"),
+            (after(|it| it.idle.0 = 72.0), None, "idle for 12% of"),
+            (written(), Some(1), "kept for 1m in 1"),
+            (written(), Some(0), "no room"),
+            (with(WarmPoolPolicy::Off), Some(3), "is off"),
+            (groups(), Some(3), "no instance groups"),
         ] {
             let quotas = |_: &InstanceType| MachineQuotas {
                 training: Some(20),
@@ -301,7 +374,7 @@ mod tests {
                 Ok(pool) => format!("kept for {} in {}", pool.keep_alive, pool.lanes),
                 Err(why) => why.to_string(),
             };
-            assert!(said.contains(&expected), "{said}: {expected}");
+            assert!(said.contains(expected), "{said}: {expected}");
             let may_keep = plan.policy != WarmPoolPolicy::Off && plan.all[0].can_be_kept;
             assert_eq!(plan.may_keep(), may_keep, "{said}");
         }
