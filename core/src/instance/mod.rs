@@ -161,6 +161,18 @@ impl InstanceConfiguration {
         machines
     }
 
+    /// The machines that do what groups do on one type: those of the largest, by GPUs and then by processors. `None` for one type,
+    /// and where the size of one is not known.
+    pub fn twin(&self) -> Option<Self> {
+        let sized = |(kind, count)| {
+            let size = tables::capacity(kind).map(|it| (it.gpus, it.vcpus))?;
+            Some((size, kind, count))
+        };
+        let groups: Option<Vec<_>> = self.machines_by_type().into_iter().map(sized).collect();
+        let (_, kind, count) = groups?.into_iter().max()?;
+        (self.single_type().is_none()).then(|| Self::Homogeneous(kind.clone(), count))
+    }
+
     /// The named groups; none where all machines are of one type.
     pub fn groups(&self) -> &[InstanceGroup] {
         match self {

@@ -69,7 +69,7 @@ mapping! {
         /// The machines of the full run. The budget is judged on them.
         required instance: Instance;
         /// Other configurations to compare, which never change the exit code. A range, `1-8x ml.m5.xlarge`, has a row for each
-        /// power of two and its end.
+        /// power of two and its end. Without this key groups on SageMaker are compared with their largest type alone; `[]` asks for none.
         optional alternatives: AlternativeRows;
         /// What orders the `alternatives` that fit, the best first; `time_squared_price` is time x time x price. Without it the worst
         /// verdict leads.
@@ -105,9 +105,11 @@ impl Reader<'_> {
                 "`work` and `share` set the same hyperparameter",
                 "name what the script reads its share from in `share`, and what makes canaries do less work per datum in `work`; or remove one of them";
         }
-        let (others, own) = (keys.alternatives, keys.instance.as_ref());
-        let others = others.unwrap_or_default();
-        let (alternatives, ranged) = self.alternatives(&at.key("alternatives"), others, own);
+        let own = keys.instance.as_ref();
+        let twin = own.filter(|_| keys.alternatives.is_none() && self.is_on(RunPlace::Cloud));
+        let others = keys.alternatives.unwrap_or_default();
+        let (mut alternatives, ranged) = self.alternatives(&at.key("alternatives"), others, own);
+        alternatives.extend(twin.and_then(InstanceConfiguration::twin));
         let own = keys.instance.iter();
         let instances = own.flat_map(|own| [own].into_iter().chain(&alternatives));
         self.instances = instances.cloned().collect();

@@ -13,7 +13,10 @@ pub(super) fn on_groups(canary: &str) -> (Project, FakeAws) {
     edit(
         &project,
         &[
-            ("instance: ml.m5.xlarge", &format!("instance: {GROUPS}")),
+            (
+                "instance: ml.m5.xlarge",
+                &format!("instance: {GROUPS}\n    alternatives: []"),
+            ),
             (
                 "{uri: s3://data/churn/train/}",
                 "{uri: s3://data/churn/train/, distribution: ShardedByS3Key, groups: [data]}\n        labels: {uri: s3://data/labels/, sample: false, groups: [data, dnn]}",
