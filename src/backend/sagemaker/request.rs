@@ -75,11 +75,14 @@ pub(super) fn create(launch: &Launch<'_>) -> OutsideResult<CreateTrainingJobInpu
         .set_keep_alive_period_in_seconds(launch.keep_alive.map(whole_seconds))
         .set_training_plan_arn(training_plan(launch))
         .set_volume_kms_key_id(volume_kms_key(launch.job, instance).map(str::to_owned));
+    let packing = match training.sagemaker.pack_model {
+        true => types::OutputCompressionType::Gzip,
+        false => types::OutputCompressionType::None,
+    };
     let output = types::OutputDataConfig::builder()
         .s3_output_path(launch.output)
         .set_kms_key_id(training.sagemaker.output_kms_key.clone())
-        // A canary's model is not kept: the time to pack it is no part of the full run's law.
-        .compression_type(types::OutputCompressionType::None);
+        .compression_type(packing);
     // The run's own limit rounded up, at most the policy's.
     let policy = launch.job.canary.max_runtime.0;
     let asked = (launch.run.max_runtime).map_or(policy, |limit| limit.0.ceil());

@@ -86,6 +86,7 @@ pub(super) struct Training {
     is: Ending,
     downloading: Option<f64>,
     training: Option<f64>,
+    uploading: Option<f64>,
     /// More seconds of training for each byte and each epoch.
     #[serde(default)]
     per_byte: f64,
@@ -126,6 +127,9 @@ impl Training {
         };
         if let Some(seconds) = self.downloading {
             timeline = timeline.downloading(seconds);
+        }
+        if let Some(seconds) = self.uploading {
+            timeline = timeline.uploading(seconds);
         }
         if let Some(seconds) = self.training {
             let serial = self.serial.unwrap_or(1.0);

@@ -85,6 +85,8 @@ mapping! {
         optional source_channel: ChannelName as String => FieldRule::HEAD;
         /// SageMaker: the place of the job's output, an `s3://bucket/prefix/`.
         optional output: S3Address as String => FieldRule::BASE.uncounted();
+        /// SageMaker: whether the model is packed (`OutputDataConfig.CompressionType`), in canaries too. Default: true.
+        plain pack_model: bool, or true => FieldRule::HEAD.setting();
         /// SageMaker: the size of the disk in GB. Default: 30.
         plain volume_gb: Gigabytes as Bytes, or Bytes(30 * Bytes::GIB) => FieldRule::HEAD;
         /// SageMaker: the KMS key that encrypts the disk.

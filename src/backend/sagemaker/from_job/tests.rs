@@ -48,7 +48,7 @@ const RICH: &str = r#"{
   {"ChannelName": "shared",
    "DataSource": {"FileSystemDataSource": {"FileSystemId": "fs-01234567", "FileSystemAccessMode": "ro", "FileSystemType": "EFS", "DirectoryPath": "/"}}}
  ],
- "OutputDataConfig": {"KmsKeyId": "alias/output", "S3OutputPath": "s3://bucket/out"},
+ "OutputDataConfig": {"KmsKeyId": "alias/output", "S3OutputPath": "s3://bucket/out", "CompressionType": "NONE"},
  "ResourceConfig": {"InstanceType": "ml.m5.xlarge", "InstanceCount": 2, "VolumeSizeInGB": 50, "VolumeKmsKeyId": "1234abcd"},
  "StoppingCondition": {"MaxRuntimeInSeconds": 43200, "MaxWaitTimeInSeconds": 86400},
  "VpcConfig": {"Subnets": ["subnet-0a1b"], "SecurityGroupIds": ["sg-0a1b"]},

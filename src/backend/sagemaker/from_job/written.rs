@@ -145,6 +145,7 @@ impl DescribedJob<'_> {
                 only_if(yaml_of(&algorithm["TrainingImage"]).is_none() && !has("AlgorithmName"))
             }
             "no_own_image" => only_if(!has("TrainingImage")),
+            "unpacked" => only_if(job["OutputDataConfig"]["CompressionType"] == "NONE"),
             "container" => container(job),
             "private_image" => {
                 let access = &algorithm["TrainingImageConfig"]["TrainingRepositoryAccessMode"];
