@@ -24,18 +24,11 @@ pub enum Change {
 impl Change {
     /// The change without the files that the gate itself writes.
     #[must_use]
-    pub fn without(self, written: &[String]) -> Self {
-        match self {
-            Self::Paths { mut paths, between } => {
-                paths.retain(|path| {
-                    !written
-                        .iter()
-                        .any(|written| path.as_os_str() == written.as_str())
-                });
-                Self::Paths { paths, between }
-            }
-            everything @ Self::Everything { .. } => everything,
+    pub fn without(mut self, written: &[String]) -> Self {
+        if let Self::Paths { paths, .. } = &mut self {
+            paths.retain(|path| !written.iter().any(|written| path.as_os_str() == &**written));
         }
+        self
     }
 }
 

@@ -94,23 +94,23 @@ pub fn has_private_name(below: &Path) -> bool {
 
 /// Why a path of the spec does not lead to a file or folder in the checkout.
 #[derive(Debug)]
-pub(super) enum Unresolved {
+pub(crate) enum Unresolved {
     Missing(PathBuf, std::io::Error),
     Closed(Closed, PathBuf),
 }
 
 /// The words of an error about a path that does not lead to a file or folder in the checkout: what to do in each case.
-pub(super) struct PathHelp {
+pub(crate) struct PathHelp {
     /// The words before the path, such as `the data `.
-    pub(super) what: &'static str,
-    pub(super) missing: &'static str,
-    pub(super) outside: &'static str,
-    pub(super) private: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) missing: &'static str,
+    pub(crate) outside: &'static str,
+    pub(crate) private: &'static str,
 }
 
 impl Unresolved {
     /// The problem with a path that is written in a field of the spec.
-    pub(super) fn refused(self, field: &str, written: &str, help: &PathHelp) -> OutsideError {
+    pub(crate) fn refused(self, field: &str, written: &str, help: &PathHelp) -> OutsideError {
         let said = format!("{field}: `{written}`");
         match self {
             Self::Missing(path, source) => OutsideError::io(
@@ -145,7 +145,7 @@ impl Unresolved {
 
 /// Why training code may not have a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(crate) enum Closed {
     /// It lies outside the checkout.
     Outside,
     Private,

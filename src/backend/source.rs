@@ -114,14 +114,10 @@ pub(super) fn find(paths: &ProjectPaths, job: &Job) -> OutsideResult<Source> {
         }
         roots.push((real, name));
     }
-    let data: Vec<PathBuf> = job
-        .training
-        .channels
-        .iter()
-        .filter_map(|channel| paths.resolve(&channel.uri).ok())
-        // A channel that is the source folder itself is no reason to copy nothing.
-        .filter(|data| *data != folder)
-        .collect();
+    let channels = job.training.channels.iter();
+    let data = channels.filter_map(|channel| paths.resolve(&channel.uri).ok());
+    // A channel that is the source folder itself is no reason to copy nothing.
+    let data: Vec<PathBuf> = data.filter(|data| *data != folder).collect();
     let mut files: Vec<SourceFile> = Vec::new();
     let code = paths.code.get(&job.name);
     let names = |path: &Path| -> Vec<PathBuf> {

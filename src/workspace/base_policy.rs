@@ -1,6 +1,5 @@
 //! Policy from the base and today's overrides, applied to a project before anything is planned.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,15 +17,13 @@ use crate::spec::{MAX_SPEC_BYTES, OnInconclusive, Spec};
 use crate::units::Usd;
 use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
-use crate::workspace::organization;
+use crate::workspace::organization::{self, SHORT_COMMIT};
 use crate::workspace::price_file;
 use crate::workspace::project::{Project, ProjectPolicy, today};
 use crate::workspace::written_spec::{self, DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.
 pub(crate) const CAP_OF_NEW_JOBS: Usd = Usd(5.0);
-/// Digits of a commit id that are shown.
-const SHORT_COMMIT: usize = 7;
 /// Names that are shown before the rest is counted.
 const MOST_NAMES: usize = 10;
 
@@ -99,9 +96,8 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
             places.extend(defaults.filter(is_gone));
         }
     }
-    let mut seen = HashSet::new();
-    places.retain(|place| !place.is_empty() && seen.insert(place.clone()));
-    places
+    places.retain(|place| !place.is_empty());
+    grammar::distinct(places)
 }
 
 /// The tip of `--base`; `None` without the flag.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{self, BufReader, ErrorKind, Read};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -96,12 +96,9 @@ pub(crate) fn on_disk(root: &Path, listed: Vec<TreeFile>) -> Tree {
     let found = listed.into_iter().filter_map(|file| {
         let path = root.join(&file.path);
         let folder = path.parent()?;
-        let is_folder = are_folders.get(folder).copied().unwrap_or_else(|| {
-            let is_folder = folder.canonicalize().is_ok_and(|real| real == folder);
-            are_folders.insert(folder.to_owned(), is_folder);
-            is_folder
-        });
-        if !is_folder {
+        let is_folder = are_folders.entry(folder.to_owned());
+        let is_real = |folder: &PathBuf| folder.canonicalize().is_ok_and(|real| real == *folder);
+        if !*is_folder.or_insert_with_key(is_real) {
             return None;
         }
         let metadata = path.symlink_metadata().ok()?;
@@ -144,10 +141,8 @@ pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<St
         let parts = paths.chunks(share);
         let started = parts.map(|part| scope.spawn(move || of_part(part)));
         let started: Vec<_> = started.collect();
-        let ended = started.into_iter().map(|part| match part.join() {
-            Ok(ids) => ids,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
+        let ended = started.into_iter();
+        let ended = ended.map(|part| part.join().expect("hashing does not panic"));
         ended.flatten().collect()
     })
 }
@@ -162,7 +157,7 @@ pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
             "its {} are mostly holes, which take long to read",
             Bytes(length)
         );
-        return Err(io::Error::new(ErrorKind::FileTooLarge, why));
+        return Err(io::Error::other(why));
     }
     let mut hash = IoWrapper(BlobHash::new(like, length));
     // What is written behind its end meanwhile is seen when it is copied.

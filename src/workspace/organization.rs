@@ -18,7 +18,7 @@ use crate::spec::{self, MAX_SPEC_BYTES, OrganizationPolicy, Spec};
 use crate::workspace::environment::{pace, variable};
 
 /// Digits of a commit id that are shown.
-const SHORT_COMMIT: usize = 7;
+pub(super) const SHORT_COMMIT: usize = 7;
 
 const HELP: &str = "check the address in `extends`, of a file of a few kB, and that the token in GH_TOKEN may read that repository: locally `export GH_TOKEN=$(gh auth token)`; a workflow's own reads its own and public ones";
 const KEPT: &str = "a policy that `extends` names by its commit is kept on this machine";

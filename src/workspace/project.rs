@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::backend::project_paths::has_private_name;
+use walkdir::WalkDir;
+
+use crate::backend::project_paths::{Closed, PathHelp, Unresolved, has_private_name};
 use crate::change::{BaseSpec, SpecPlace};
 use crate::cli::{DataArguments, SpecArguments};
 use crate::code::{PathKind, Tree, TreeFile, without_dots};
@@ -77,11 +79,9 @@ impl ProjectPolicy {
         let uncompared = self.changes.uncompared_notes.get(&job.name);
         let uncompared = uncompared.filter(|_| job.baseline.is_none());
         let notes = self.notes_of(&job.name).iter();
+        let notes = notes.chain(uncompared.into_iter().flatten());
         JobPolicy {
-            notes: notes
-                .chain(uncompared.into_iter().flatten())
-                .cloned()
-                .collect(),
+            notes: notes.cloned().collect(),
             renamed_from: self.changes.renamed_from.get(&job.name).cloned(),
             accepted: None,
         }
@@ -290,26 +290,19 @@ impl Project {
 
     /// Without git: every file of the project that is not private.
     fn walked(&self) -> Result<Vec<TreeFile>, AppError> {
+        let below = |path: &Path| path.strip_prefix(&self.root).unwrap_or(path).to_owned();
         let mut files = Vec::new();
-        let mut pending = vec![PathBuf::new()];
-        while let Some(below) = pending.pop() {
-            let path = self.root.join(&below);
-            let entries = std::fs::read_dir(&path).or_fail(|| {
-                AppError::failed(format!("{} cannot be read", path.display()))
+        let all = WalkDir::new(&self.root).min_depth(1).into_iter();
+        for entry in all.filter_entry(|entry| !has_private_name(&below(entry.path()))) {
+            let entry = entry.or_fail(|| {
+                AppError::failed(format!("{} cannot be read", self.root.display()))
                     .help("make it readable for the user that runs the gate")
             })?;
-            for entry in entries.flatten() {
-                let path = below.join(entry.file_name());
-                match entry.file_type() {
-                    _ if has_private_name(&path) => {}
-                    Ok(kind) if kind.is_dir() => pending.push(path),
-                    _ => files.push(TreeFile {
-                        path,
-                        blob: String::new(),
-                        kind: PathKind::File,
-                    }),
-                }
-            }
+            files.extend((!entry.file_type().is_dir()).then(|| TreeFile {
+                path: below(entry.path()),
+                blob: String::new(),
+                kind: PathKind::File,
+            }));
         }
         Ok(files)
     }
@@ -418,26 +411,23 @@ impl Project {
     /// The file of the spec's recording, all links resolved; inside the checkout.
     pub(crate) fn recording_file(&self, written: &str) -> Result<PathBuf, AppError> {
         let joined = self.place_of(written);
-        let real = joined.canonicalize().or_fail(|| {
-            AppError::failed(format!("recording: `{written}` cannot be read: {}", joined.display()))
-                .help("put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root")
-        })?;
-        let Ok(below) = real.strip_prefix(&self.root) else {
-            return Err(AppError::failed(format!(
-                "recording: `{written}` leads outside the checkout, to {}",
-                real.display()
-            ))
-            .help("keep the recording inside the checkout; links that leave it are refused"));
+        let real = joined.canonicalize();
+        let found = match real.map_err(|source| Unresolved::Missing(joined, source)) {
+            // The error for a file that is no table quotes its first line.
+            Ok(real) => match real.strip_prefix(&self.root).map(has_private_name) {
+                Ok(false) => return Ok(real),
+                Ok(true) => Unresolved::Closed(Closed::Private, real),
+                Err(_) => Unresolved::Closed(Closed::Outside, real),
+            },
+            Err(missing) => missing,
         };
-        // The error for a file that is no table quotes its first line.
-        if has_private_name(below) {
-            return Err(AppError::failed(format!(
-                "recording: `{written}` leads to {}, which is private: git's, the gate's own, or a file of secrets",
-                real.display()
-            ))
-            .help("name a table of measurements"));
-        }
-        Ok(real)
+        let help = PathHelp {
+            what: "",
+            missing: "put the file there, or correct the path; it is relative to the spec's folder, a leading `/` is the checkout root",
+            outside: "keep the recording inside the checkout; links that leave it are refused",
+            private: "name a table of measurements",
+        };
+        Err(found.refused("recording", written, &help).into())
     }
 
     /// Refuses to overwrite the recording.
@@ -464,10 +454,7 @@ fn folder_as_written() -> Option<PathBuf> {
     let real = std::env::current_dir().ok()?;
     let written = std::env::var_os("PWD").map(PathBuf::from);
     let written = written.filter(|written| written.is_absolute());
-    let is_here = |folder: &PathBuf| {
-        let real = real.canonicalize().ok();
-        real.is_some() && folder.canonicalize().ok() == real
-    };
+    let is_here = |folder: &PathBuf| same_file::is_same_file(folder, &real).unwrap_or(false);
     Some(written.filter(is_here).unwrap_or(real))
 }
 

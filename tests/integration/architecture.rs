@@ -111,7 +111,10 @@ const HOMES: [(&str, &[&str]); 31] = [
             "commands/init/",
         ],
     ),
-    ("same_file", &["console/terminal.rs"]),
+    (
+        "same_file",
+        &["console/terminal.rs", "workspace/project.rs"],
+    ),
     (
         "schemars",
         &[
@@ -136,7 +139,14 @@ const HOMES: [(&str, &[&str]); 31] = [
     ("signal_hook", &["probe/"]),
     ("statrs", &["forecast/"]),
     ("tokio_util", &["backend/mod.rs"]),
-    ("walkdir", &["commands/action/parts.rs"]),
+    (
+        "walkdir",
+        &[
+            "backend/local/cache.rs",
+            "commands/action/parts.rs",
+            "workspace/project.rs",
+        ],
+    ),
 ];
 
 fn source_files() -> Vec<(String, String)> {

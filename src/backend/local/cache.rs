@@ -3,9 +3,10 @@
 //! A spec names them, and who starts the gate opens the folders that they lie in. A canary finds each under its own home folder,
 //! as a link; where it leads the probe keeps it as it is: below an overlay, else read-only, for the canary and whatever it starts.
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
 
 use super::workspace::make_folder;
 use crate::backend::project_paths::ProjectPaths;
@@ -100,40 +101,32 @@ impl Cache {
 /// Looks for secrets in the upper levels of a cache, at so many entries at most; links are not followed. Fails with why the cache is
 /// not free of them, and what helps.
 fn search(cache: &Path, at_most: usize) -> Result<(), (String, &'static str)> {
-    let mut level = vec![cache.to_owned()];
-    let mut left = at_most;
-    for _ in 0..SEARCHED_LEVELS {
-        let mut next = Vec::new();
-        let folders = level.iter().filter_map(|folder| fs::read_dir(folder).ok());
-        for entry in folders.flatten().flatten() {
-            let path = entry.path();
-            if is_secret_name(&entry.file_name().to_string_lossy()) {
-                let secret = path.strip_prefix(cache).unwrap_or(&path).display();
-                return Err((
-                    format!("holds `{secret}`, which by its name is a secret; no canary gets it"),
-                    "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
-                ));
-            }
-            if left == 0 {
-                return Err((
-                    format!(
-                        "has more than {at_most} entries in its first three levels, too many to search for secrets"
-                    ),
-                    "name a folder within it, such as `~/.cache/huggingface/hub`",
-                ));
-            }
-            left -= 1;
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                next.push(path);
-            }
+    let levels = WalkDir::new(cache).min_depth(1).max_depth(SEARCHED_LEVELS);
+    for (before, entry) in levels.into_iter().flatten().enumerate() {
+        if is_secret_name(&entry.file_name().to_string_lossy()) {
+            let secret = entry.path().strip_prefix(cache).unwrap_or(entry.path());
+            let secret = secret.display();
+            return Err((
+                format!("holds `{secret}`, which by its name is a secret; no canary gets it"),
+                "name the folder that holds the models or the data alone, such as `~/.cache/huggingface/hub`",
+            ));
         }
-        level = next;
+        if before == at_most {
+            return Err((
+                format!(
+                    "has more than {at_most} entries in its first three levels, too many to search for secrets"
+                ),
+                "name a folder within it, such as `~/.cache/huggingface/hub`",
+            ));
+        }
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

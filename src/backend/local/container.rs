@@ -126,11 +126,12 @@ impl Container<'_> {
 
     /// `--name value` for every hyperparameter of the script; one letter gets one dash.
     fn arguments(&self) -> Vec<String> {
-        let own = self.script_hyperparameters().flat_map(|(name, value)| {
+        let own = self.script_hyperparameters();
+        own.flat_map(|(name, value)| {
             let dashes = if name.chars().count() == 1 { "-" } else { "--" };
             [format!("{dashes}{name}"), value.to_owned()]
-        });
-        own.collect()
+        })
+        .collect()
     }
 
     /// The command of this run: the script of the groups takes the place of the job's own.

@@ -1,5 +1,6 @@
 //! How the hosts of a run ended, and what is said of it. A failure of the training code is another outcome than a failure of the gate.
 
+use crate::grammar::distinct;
 use crate::measurement::Outcome;
 use crate::measurement::printed_figures::Printed;
 use crate::metric::MemoryOf;
@@ -96,13 +97,8 @@ pub(super) fn decisive<'h, 'a>(hosts: &'h [EndedHost<'a>]) -> &'h EndedHost<'a> 
 
 /// The probes' cautions, each once, which of several hosts decided the end, and why `/opt/ml` may be the reason of a failure.
 pub(super) fn notes(hosts: &[EndedHost<'_>], decisive: &EndedHost<'_>) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
     let reports = hosts.iter().filter_map(|host| host.report.as_ref());
-    for note in reports.flat_map(|report| &report.notes) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
+    let mut notes = distinct(reports.flat_map(|report| report.notes.iter().cloned()));
     if hosts.len() > 1 {
         notes.extend(which_host(hosts, decisive));
     }

@@ -13,15 +13,13 @@ use super::error::ProbeError;
 
 /// By these a mount is changed or left: remounted, taken off, entered through another process, opened by handle, or reached below
 /// the file system.
-const TAKEN: [CapabilitySet; 7] = [
-    CapabilitySet::SYS_ADMIN,
-    CapabilitySet::SYS_PTRACE,
-    CapabilitySet::SYS_CHROOT,
-    CapabilitySet::SYS_MODULE,
-    CapabilitySet::SYS_RAWIO,
-    CapabilitySet::DAC_READ_SEARCH,
-    CapabilitySet::MKNOD,
-];
+const TAKEN: CapabilitySet = CapabilitySet::SYS_ADMIN
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::SYS_CHROOT)
+    .union(CapabilitySet::SYS_MODULE)
+    .union(CapabilitySet::SYS_RAWIO)
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::MKNOD);
 
 /// What `start` starts has fewer rights than this process, for good. A thread of its own gives them up, so this process keeps them.
 pub(super) fn with_fewer_rights<T: Send>(
@@ -50,10 +48,9 @@ fn give_up_rights() -> io::Result<()> {
         }
     }
     clear_ambient_capability_set()?;
-    let taken = CapabilitySet::from_bits_retain(TAKEN.iter().fold(0, |all, one| all | one.bits()));
     let mut held = capabilities(None)?;
-    held.permitted.remove(taken);
-    held.effective.remove(taken);
-    held.inheritable.remove(taken);
+    held.permitted.remove(TAKEN);
+    held.effective.remove(TAKEN);
+    held.inheritable.remove(TAKEN);
     Ok(set_capabilities(None, held)?)
 }

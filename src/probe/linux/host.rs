@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
+use rustix::thread::sched_getaffinity;
 
 use crate::instance::Capacity;
 use crate::units::Bytes;
@@ -96,12 +95,8 @@ pub(super) fn memory_total(controller: Option<&Controller>) -> Option<Bytes> {
 
 /// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.
 pub(super) fn cores() -> f64 {
-    let usable = sched_getaffinity(Pid::from_raw(0)).map_or(0, |set| {
-        (0..CpuSet::count())
-            .filter(|cpu| set.is_set(*cpu).unwrap_or(false))
-            .count()
-    });
-    let usable = u32::try_from(usable.max(1)).map_or(1.0, f64::from);
+    let usable = sched_getaffinity(None).map_or(1, |set| set.count().max(1));
+    let usable = f64::from(usable);
     Controller::of_this_process("cpu")
         .and_then(|controller| controller.cpu_quota())
         .map_or(usable, |quota| quota.min(usable))

@@ -17,10 +17,11 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount_bind_recursive, mount_change, mount_remount,
+};
 
 use super::error::shown;
-
-const NO_TEXT: Option<&str> = None;
 
 /// The mount namespace of this process and its children, which the first mount enters. A failed mount is returned as its reason.
 /// Mount before the process has a second thread.
@@ -38,7 +39,7 @@ impl MountNamespace {
         }
         self.enter()?;
         if Path::new("/opt/ml").is_dir() {
-            let mounted = bind(&source, Path::new("/opt/ml"));
+            let mounted = mount_bind_recursive(&source, Path::new("/opt/ml"));
             mounted.map_err(|error| refused("mounting at /opt/ml", error))
         } else {
             rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
@@ -76,12 +77,12 @@ impl MountNamespace {
 }
 
 fn read_only(folder: &Path) -> io::Result<()> {
-    bind(folder, folder)?;
+    mount_bind_recursive(folder, folder)?;
     let mounts = mounts_in(folder)?;
     // A name that the list spells otherwise would stay writable.
     let own = mounts.iter().find(|mount| *mount == folder);
     own.ok_or_else(|| io::Error::other("its mount is not in the list of mounts"))?;
-    Ok((mounts.iter()).try_for_each(|mount| remount_read_only(mount))?)
+    (mounts.iter()).try_for_each(|mount| remount_read_only(mount))
 }
 
 /// Where something is mounted at a folder and below it: `/proc/PID/mountinfo`, `proc_pid_mountinfo(5)`.
@@ -96,21 +97,21 @@ fn mounts_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(places.filter(|place| place.starts_with(folder)).collect())
 }
 
-fn remount_read_only(folder: &Path) -> nix::Result<()> {
+fn remount_read_only(folder: &Path) -> io::Result<()> {
     // In a user namespace the flags that a mount has may not be taken off.
     let has = statvfs(folder)?.flags();
     let kept = [
-        (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
-        (FsFlags::ST_NODEV, MsFlags::MS_NODEV),
-        (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
-        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
-        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
-        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
+        (FsFlags::ST_NOSUID, MountFlags::NOSUID),
+        (FsFlags::ST_NODEV, MountFlags::NODEV),
+        (FsFlags::ST_NOEXEC, MountFlags::NOEXEC),
+        (FsFlags::ST_NOATIME, MountFlags::NOATIME),
+        (FsFlags::ST_NODIRATIME, MountFlags::NODIRATIME),
+        (FsFlags::ST_RELATIME, MountFlags::RELATIME),
     ];
     let kept = kept.into_iter().filter(|(flag, _)| has.contains(*flag));
-    let flags = kept.fold(MsFlags::empty(), |all, (_, flag)| all | flag);
-    let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
-    change(folder, again | flags)
+    let read_only = MountFlags::BIND | MountFlags::RDONLY;
+    let flags = kept.fold(read_only, |all, (_, flag)| all | flag);
+    Ok(mount_remount(folder, flags, "")?)
 }
 
 /// Mounts a folder over itself, with its changes in `own`: <https://docs.kernel.org/filesystems/overlayfs.html>.
@@ -127,11 +128,6 @@ fn overlay(folder: &Path, own: &Path) -> io::Result<()> {
     }
     let (kind, flags) = (Some("overlay"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV);
     Ok(mount(kind, folder, kind, flags, Some(&*options))?)
-}
-
-/// Changes the mount at a folder.
-fn change(folder: &Path, flags: MsFlags) -> nix::Result<()> {
-    mount(NO_TEXT, folder, NO_TEXT, flags, NO_TEXT)
 }
 
 fn refused(action: &str, error: impl std::fmt::Display) -> String {
@@ -163,13 +159,8 @@ fn enter_namespace() -> Result<(), String> {
         mapped.map_err(|error| refused("mapping users in a namespace", error))?;
     }
     // Later mounts must not be visible outside.
-    change(Path::new("/"), MsFlags::MS_REC | MsFlags::MS_PRIVATE)
-        .map_err(|error| refused("making mounts private", error))
-}
-
-fn bind(source: &Path, target: &Path) -> nix::Result<()> {
-    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
-    mount(Some(source), target, NO_TEXT, flags, NO_TEXT)
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change("/", private).map_err(|error| refused("making mounts private", error))
 }
 
 /// Mounts a new /opt over the old one, with the old entries and `ml`.
@@ -209,11 +200,11 @@ fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()>
         } else {
             fs::File::create_new(&copy)?;
         }
-        bind(&original, &copy)?;
+        mount_bind_recursive(&original, &copy)?;
     }
     let target = Path::new("/opt/ml");
     fs::create_dir(target)?;
-    bind(Path::new(source), target)?;
+    mount_bind_recursive(Path::new(source), target)?;
     Ok(())
 }
 
