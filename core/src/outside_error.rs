@@ -20,6 +20,23 @@ pub struct OutsideError {
     pub source: Option<Arc<io::Error>>,
 }
 
+/// Too many open files, of the system and of the process: [`io::ErrorKind`] has no name for them.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
+/// What to do where a limit of the process or of the disk is reached, whatever it was that failed; `None` for other errors.
+pub fn help_at_limit(error: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match (error.kind(), error.raw_os_error()) {
+        (StorageFull | QuotaExceeded, _) => Some(
+            "free some space on its disk; canaries on this machine run in folders beside the spec, in `.canary-gate`",
+        ),
+        (FileTooLarge, _) => Some("allow larger files: `ulimit -f unlimited`"),
+        (_, Some(ENFILE | EMFILE)) => Some("allow more open files: `ulimit -n 1024`"),
+        _ => None,
+    }
+}
+
 /// An error that does not say yet what to do about it.
 #[must_use]
 pub struct WithoutHelp(OutsideError);
@@ -54,7 +71,9 @@ impl OutsideError {
         })
     }
 
+    /// `help` is what to do where no limit is reached.
     pub fn io(what: impl Into<String>, help: impl Into<String>, source: io::Error) -> Self {
+        let help = help_at_limit(&source).map_or_else(|| help.into(), str::to_owned);
         Self {
             source: Some(Arc::new(source)),
             ..Self::of(what).help(help)

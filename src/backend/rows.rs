@@ -112,12 +112,7 @@ pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
 }
 
 pub(super) fn cannot_write(path: &Path, source: std::io::Error) -> OutsideError {
-    let help = match source.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            "free some space, or ask for smaller `canary.fractions`; canaries on this machine run in folders beside the spec, in `.canary-gate`"
-        }
-        _ => "make the folder writable for the user that runs the gate",
-    };
+    let help = "make the folder writable for the user that runs the gate";
     OutsideError::io(format!("could not write {}", path.display()), help, source)
 }
 

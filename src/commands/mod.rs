@@ -20,6 +20,7 @@ mod run;
 mod sweep;
 mod validate;
 
+use std::fs::File;
 use std::io::Write;
 
 use crate::cli::{Cli, CliCommand};
@@ -67,6 +68,9 @@ pub fn execute(cli: &Cli) -> u8 {
     }
 }
 
+/// Files that a command has open at once, at the least.
+const SPARE_FILES: u32 = 12;
+
 /// One thread is enough: child processes do the work, and a probe is tied to the thread that started it.
 ///
 /// A command is called here and not before: the futures of all commands are too large for the frame of [`execute`] on the first
@@ -75,6 +79,9 @@ fn in_runtime<F>(command: impl FnOnce() -> F) -> AppResult<u8>
 where
     F: Future<Output = AppResult<u8>>,
 {
+    // Tokio panics where it is given none.
+    let spare: Result<Vec<File>, _> = (0..SPARE_FILES).map(|_| File::open("/dev/null")).collect();
+    drop(spare.or_fail(|| AppError::failed("this process may open too few files"))?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -7,7 +7,7 @@ use crate::console::{indented, printable};
 use crate::exit;
 use crate::git::GitError;
 use crate::github::{ForgeError, ForgeErrorKind};
-use crate::outside_error::OutsideError;
+use crate::outside_error::{OutsideError, help_at_limit};
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::report::{Failure, words};
@@ -31,7 +31,7 @@ pub(crate) trait StepResult<T, E>: Into<Result<T, E>> {
     /// In place of an error the one that it causes.
     fn or_fail(self, error: impl FnOnce() -> AppError) -> AppResult<T>
     where
-        E: Error,
+        E: Error + 'static,
     {
         self.into().map_err(|cause| error().caused_by(cause))
     }
@@ -64,11 +64,7 @@ impl AppError {
 
     /// An error of another room, with its causes.
     fn of(error: &dyn Error, code: u8) -> Self {
-        let error_alone = Self::message(error.to_string(), code);
-        match error.source() {
-            Some(source) => error_alone.caused_by(source),
-            None => error_alone,
-        }
+        Self::message(error.to_string(), code).because_of(error.source())
     }
 
     /// The tool failed, or a person must fix something: code 1.
@@ -139,11 +135,17 @@ impl AppError {
         self
     }
 
-    pub(crate) fn caused_by(mut self, error: impl Error) -> Self {
-        let mut next: Option<&dyn Error> = Some(&error);
-        while let Some(cause) = next {
-            self.causes.push(cause.to_string());
-            next = cause.source();
+    pub(crate) fn caused_by(self, error: impl Error + 'static) -> Self {
+        self.because_of(Some(&error))
+    }
+
+    /// Where a limit was reached, that is what has to be mended.
+    fn because_of(mut self, mut cause: Option<&(dyn Error + 'static)>) -> Self {
+        while let Some(error) = cause {
+            self.causes.push(error.to_string());
+            let help = error.downcast_ref().and_then(help_at_limit);
+            self.help = help.map(str::to_owned).or(self.help);
+            cause = error.source();
         }
         self
     }
@@ -281,7 +283,8 @@ impl From<GitError> for AppError {
             GitError::NotAReference(_) => exit::USAGE,
             _ => exit::TOOL_FAILED,
         };
-        Self::of(&error, code).help(error.help())
+        let error_alone = Self::message(error.to_string(), code);
+        (error_alone.help(error.help())).because_of(error.source())
     }
 }
 

@@ -253,14 +253,7 @@ pub(crate) fn make_state_folder(folder: &Path) -> AppResult<()> {
 }
 
 pub(crate) fn cannot_write(path: &Path, source: io::Error) -> AppError {
-    let help = match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space on its disk",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "make it writable for the user that runs the gate"
-        }
-        _ => "check the path and its disk",
-    };
     AppError::failed(format!("could not write {}", path.display()))
-        .help(help)
+        .help("make it writable for the user that runs the gate, or name another place")
         .caused_by(source)
 }

@@ -206,9 +206,6 @@ impl RecordFolder {
 
     fn cannot_write(&self, path: &str, source: io::Error) -> OutsideError {
         let help = match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "free some space on its disk"
-            }
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "let `history` name a folder that the user of the gate can write to"
             }
