@@ -587,6 +587,9 @@ pub struct ProbeArguments {
     /// A folder for what the command writes to read-only folders all the same, where overlays are allowed.
     #[arg(long, hide = true, value_name = "DIR")]
     pub writes: Option<PathBuf>,
+    /// A list of files that the command may not open, where mount namespaces are allowed.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub closed: Option<PathBuf>,
     /// Stop the command when the process with this number, which started the probe, ends.
     #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,

@@ -97,6 +97,8 @@ pub struct ProbeOptions {
     pub read_only: Vec<PathBuf>,
     /// A folder for what it writes to those all the same, where overlays are allowed.
     pub writes: Option<PathBuf>,
+    /// A list of files that the command may not open, where mount namespaces are allowed: their paths, with a zero byte between.
+    pub closed: Option<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
     pub end_with_parent: Option<i32>,
     pub scope: UsageScope,

@@ -9,6 +9,8 @@ use crate::spec::Job;
 
 /// Links can multiply the files of a tree.
 const MOST_FILES: usize = 2_000_000;
+/// Files that are closed to a canary, each by a mount, of which more would take seconds.
+const MOST_LEFT_OUT: usize = 2048;
 
 /// What of a tree counts for a job.
 #[derive(Debug, Clone)]
@@ -41,6 +43,7 @@ pub struct CodeFile {
 pub struct CodeTree {
     selection: CodeSelection,
     files: Vec<CodeFile>,
+    left_out: Vec<PathBuf>,
     /// The links and submodules that count: the path that leads there, and what it leads to.
     followed: Vec<(PathBuf, PathBuf)>,
 }
@@ -141,6 +144,7 @@ impl CodeTree {
         let mut code = Self {
             selection,
             files: Vec::new(),
+            left_out: Vec::new(),
             followed: Vec::new(),
         };
         let mut passed = Vec::new();
@@ -165,12 +169,26 @@ impl CodeTree {
             code.files.sort_by_cached_key(order);
         }
         code.files.dedup();
+        let counted: HashSet<&Path> = code.files.iter().map(|file| &*file.real).collect();
+        let is_used = |path: &Path| {
+            let mut data = code.selection.data.iter();
+            counted.contains(path) || data.any(|data| path.starts_with(data))
+        };
+        let tracked = tree.files().iter().filter(|file| !file.blob.is_empty());
+        let left_out = tracked.filter(|file| file.kind.is_file() && !is_used(&file.path));
+        let left_out = left_out.map(|file| file.path.clone());
+        code.left_out = left_out.take(MOST_LEFT_OUT).collect();
         Ok(code)
     }
 
     /// Everything that counts, sorted by path.
     pub fn files(&self) -> &[CodeFile] {
         &self.files
+    }
+
+    /// The tracked files that neither count nor are the job's data, which no canary may read; of very many the first.
+    pub fn left_out(&self) -> &[PathBuf] {
+        &self.left_out
     }
 
     /// Gives files the ids that `id_of` knows of what really lies there, and leaves those out that it does not know.

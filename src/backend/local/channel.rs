@@ -54,7 +54,7 @@ struct DiskFile<'a> {
 /// but a change does not go unnoticed.
 #[derive(Debug)]
 pub(super) struct LinkedFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// As it was when it was linked. Some file systems number a file anew, so its number says nothing after hours.
     state: String,
 }

@@ -16,9 +16,10 @@ mod usage;
 mod workspace;
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -35,6 +36,7 @@ use super::{
     Ready, Room, Session, Watcher, source,
 };
 use crate::canary::{CanaryRun, Dataset, data_key};
+use crate::code::CodeTree;
 use crate::instance::{Capacity, InstanceConfiguration};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe;
@@ -138,7 +140,7 @@ impl LocalBackend {
             cache.link_into(&own[0])?;
         }
         for (name, content) in container.config_files() {
-            workspace::write_file(&folders[0].join(name), &content.to_string())?;
+            workspace::write_file(&folders[0].join(name), content.to_string())?;
         }
         let placing = Instant::now();
         let mut linked = Vec::new();
@@ -158,6 +160,8 @@ impl LocalBackend {
             // The full run draws nothing: it is no time that grows with the data.
             drawing = drawing + Seconds(started.elapsed().as_secs_f64());
         }
+        let closed = self.closed(container.job, &linked);
+        workspace::write_file(&sandbox.path("closed"), closed)?;
         // Built from nothing; the spec's own `environment` wins.
         let mut environment = self.environment.clone();
         environment.insert("HOME".into(), sandbox.path("home").into());
@@ -175,6 +179,19 @@ impl LocalBackend {
             read_only: caches.into_iter().map(|cache| cache.real).collect(),
             sandbox,
         })
+    }
+
+    /// The files of the checkout that `paths` leaves out and that a canary was not handed, which it may not open: the probe's list.
+    fn closed(&self, job: &Job, linked: &[LinkedFile]) -> Vec<u8> {
+        let command = job.training.local.command.iter().map(Path::new);
+        let linked = linked.iter().map(|file| &*file.path);
+        let handed: HashSet<&Path> = command.chain(linked).collect();
+        let code = self.paths.code.get(&job.name);
+        let left_out = code.map_or(&[][..], CodeTree::left_out).iter();
+        let left_out = left_out.map(|path| self.paths.checkout.join(path));
+        let closed = left_out.filter(|path| !handed.contains(&**path));
+        let closed: Vec<OsString> = closed.map(PathBuf::into_os_string).collect();
+        closed.join(OsStr::new("\0")).into_vec()
     }
 
     /// The region that a canary gets: one that `--pass-env` hands on, else one for a script that wants any.

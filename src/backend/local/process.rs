@@ -197,6 +197,7 @@ impl LocalBackend {
         command.args(["probe", "--gate-socket", "--end-with-parent", &own]);
         command.arg("--opt-ml").arg(host.sandbox.path("ml"));
         command.arg("--writes").arg(host.sandbox.path("writes"));
+        command.arg("--closed").arg(host.sandbox.path("closed"));
         for folder in &host.read_only {
             command.arg("--read-only").arg(folder);
         }

@@ -193,9 +193,9 @@ pub(super) fn first_bytes(path: &Path, most: u64) -> Option<String> {
 }
 
 /// Writes a new file.
-pub(super) fn write_file(path: &Path, content: &str) -> OutsideResult<()> {
+pub(super) fn write_file(path: &Path, content: impl AsRef<[u8]>) -> OutsideResult<()> {
     File::create_new(path)
-        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .and_then(|mut file| file.write_all(content.as_ref()))
         .map_err(|source| cannot_write(path, source))
 }
 

@@ -115,6 +115,10 @@ impl<'a> WatchedRun<'a> {
             Ok(()) => OptMl::Mounted,
             Err(reason) => OptMl::NotAllowed { reason },
         });
+        if let Some(list) = &options.closed {
+            // Where it is not allowed, the command is kept apart by its copy alone.
+            let _ = mounts.close(list);
+        }
         (mounts.make_read_only(&options.read_only, options.writes.as_deref()))
             .map_err(ProbeError::NotReadOnly)?;
         let mut tree = ProcessTree::of_this_process();

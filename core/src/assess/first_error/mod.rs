@@ -178,7 +178,8 @@ fn home_is_empty(failure: &FirstError<'_>) -> Option<WayOut> {
     text::plain(folder).map(|_| (said, None))
 }
 
-/// A file of the source that does not count, or that git does not know; or one that the script writes.
+/// A file of the source that does not count, which cannot be opened in the checkout either; or one that git does not know, or that the
+/// script writes.
 fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
     let job = failure.canary.job;
     let source = Path::new(job.training.source_dir.as_deref().unwrap_or(""));
@@ -188,8 +189,9 @@ fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
         Some(counts) => !counts,
         None => job.training.source_dir.is_none(),
     };
+    let is_closed = failure.errors.about_files().any(text::is_closed);
     let mut missing = failure.missing_files().map(text::in_checkout);
-    let path = missing.find(|path| !path.is_empty() && !path.starts_with('/'))?;
+    let path = missing.find(|path| !path.is_empty() && (is_closed || !path.starts_with('/')))?;
     let mut said = failure.errors.about_files();
     let is_file = said.any(|line| line.contains("No such file"));
     let why = match (path.split('/').any(is_environment), failure.is_local()) {
@@ -199,7 +201,7 @@ fn not_copied(failure: &FirstError<'_>) -> Option<WayOut> {
         (true, false) => {
             "for git ignores it and what git ignores is not copied: name the packages in a `requirements.txt` in `training.source_dir`"
         }
-        (false, _) if is_left_out(path) => {
+        (false, _) if is_closed || is_left_out(path) => {
             "for `paths` leaves it out and what does not count is not copied: name it in `paths`"
         }
         // Of a column, too, it is said that it was not found.

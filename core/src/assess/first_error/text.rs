@@ -43,9 +43,9 @@ patterns! {
     /// A folder of a path and the step back out of it: `train/../`.
     and_back = r#"(?:^|[/\s'"])([^/\s'"$]*[^./\s'"$][^/\s'"$]*/\.\./)"#;
     /// What a program says of a file.
-    no_file = "(?i)no such file|not found|does not exist|could not open";
+    no_file = "(?i)no such file|not found|does not exist|could not open|no such device or address";
     /// What a shell or a tool says of a file.
-    tool_without_file = "(?i)no such file(?: or directory)?$";
+    tool_without_file = "(?i)no such (?:file(?: or directory)?|device or address)$";
     /// What PyTorch, JAX and TensorFlow say.
     gpu_memory = "(?i)cuda out of memory|cuda error: out of memory|cuda_error_out_of_memory|cudaerrormemoryallocation|\
         hip out of memory|resource_exhausted: out of memory while trying to allocate";
@@ -185,6 +185,11 @@ pub(super) fn paths(line: &str) -> impl Iterator<Item = &str> {
     let words = words.map(|word| word.trim_end_matches([':', '.']));
     let words = words.filter(|word| word.contains('/'));
     quoted.take(PATHS).chain(words.take(PATHS))
+}
+
+/// Whether an error is of a file that the probe has covered.
+pub(super) fn is_closed(line: &str) -> bool {
+    line.contains("No such device or address") && !line.contains("/dev/")
 }
 
 /// A path without what leads to the checkout, or to the copy of it that a canary has.
