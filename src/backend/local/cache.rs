@@ -3,15 +3,17 @@
 //! A spec names them, and who starts the gate opens the folders that they lie in. A canary finds each under its own home folder,
 //! as a link; where it leads the probe keeps it as it is: below an overlay, else read-only, for the canary and whatever it starts.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
 use super::workspace::make_folder;
 use crate::backend::project_paths::ProjectPaths;
+use crate::canary::{DataObject, Objects, listing_digest};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Job, is_secret_name, is_secret_place};
+use crate::units::Bytes;
 
 /// How many levels of a cache are searched for secrets, and of how many entries at most.
 const SEARCHED_LEVELS: usize = 3;
@@ -80,6 +82,21 @@ impl Cache {
         }
         let below = below.into();
         Ok(Self { below, real })
+    }
+
+    /// What stands for its content: name, size and time of every file and link in it.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let entries = WalkDir::new(&self.real).sort_by_file_name();
+        let files = entries.into_iter().flatten().filter_map(|entry| {
+            let about = entry.metadata().ok().filter(|about| !about.is_dir())?;
+            let path = entry.path().display();
+            Some(DataObject {
+                key: format!("{path} {}.{}", about.mtime(), about.mtime_nsec()),
+                bytes: Bytes(about.len()),
+            })
+        });
+        let below = self.below.to_string_lossy();
+        listing_digest(&below, &Objects::listed(files.collect(), None))
     }
 
     /// Links the cache into a canary's own home folder.

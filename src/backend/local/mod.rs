@@ -256,6 +256,8 @@ impl Ready for LocalJob<'_> {
             let channel = LocalChannel::of(&backend.paths, job, channel)?;
             digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
         }
+        let caches = Cache::of_job(&backend.paths, job)?;
+        digests.extend(caches.iter().map(|cache| ("cache", cache.digest())));
         Ok(BackendKeys {
             data: Some(data_key(digests)),
             machine: Some(probe::host_kind(backend.host())),

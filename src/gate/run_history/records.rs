@@ -1,15 +1,14 @@
 //! The records of one job's canaries: read before a canary is run, written after.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use crate::backend::{BackendKeys, Reuse, RunPart};
 use crate::canary::{CanaryRun, Key, canary_key, machine_key, on_machine, without_probe};
 use crate::console::AppResult;
-use crate::gate::{RunHistory, RunRequest};
+use crate::gate::{RunHistory, RunRequest, pass_env};
 use crate::history::{Content, Record};
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::spec::Job;
@@ -175,15 +174,10 @@ impl BackendKeys {
 
 /// The key of this machine and of the variables that canaries are handed.
 fn here(machine: &str, pass_env: &[String]) -> Key {
-    let names: BTreeSet<&String> = pass_env.iter().collect();
-    let values = names.into_iter();
-    let values = values.filter_map(|name| Some((name.as_str(), std::env::var_os(name)?)));
-    let values: Vec<(&str, OsString)> = values.collect();
-    let bytes = values.iter();
-    machine_key(
-        machine,
-        bytes.map(|(name, value)| (*name, value.as_encoded_bytes())),
-    )
+    let handed = pass_env::environment(pass_env).unwrap_or_default();
+    let handed = (handed.iter())
+        .filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
+    machine_key(machine, handed.collect::<BTreeMap<_, _>>())
 }
 
 #[cfg(test)]
