@@ -5,9 +5,13 @@ use crate::units::{Fraction, Percent, Seconds};
 /// Why a quantity's interval is not to be relied on at its upper end, in words that follow the quantity's name.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Doubt {
-    /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit.
-    #[error("is known only {}", unseen_growth(.share))]
-    UnseenGrowth { share: Option<f64> },
+    /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit; `work` is the
+    /// most that one did per datum, where that is not all.
+    #[error("is known only {}", unseen_growth(.share, .work))]
+    UnseenGrowth {
+        share: Option<f64>,
+        work: Option<f64>,
+    },
     /// Other work took so much of the machine in the canaries, and alone the full run may keep the limit.
     #[error(
         "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again with `--fresh` on a quiet machine"
@@ -57,11 +61,10 @@ pub enum Doubt {
 impl Doubt {
     /// Whether it is in the source of the figures: whatever more is measured by it, the doubt stays.
     pub fn is_of_source(&self) -> bool {
-        self.is_of_lower_bound()
-            || matches!(
-                self,
-                Self::JaxPool | Self::MoreOnItsCount | Self::NotSeenOnItsCount
-            )
+        match self {
+            Self::JaxPool | Self::MoreOnItsCount | Self::NotSeenOnItsCount => true,
+            _ => self.is_of_lower_bound(),
+        }
     }
 
     /// Whether there may have been more than the source saw.
@@ -73,11 +76,15 @@ impl Doubt {
     }
 }
 
-fn unseen_growth(share: &Option<f64>) -> String {
+fn unseen_growth(share: &Option<f64>, work: &Option<f64>) -> String {
     match share {
         Some(share) => format!(
-            "up to {} of the full run's data, and growth that no canary could show would pass the limit",
-            Fraction(*share)
+            "up to {} of the full run's data{}, and growth that no canary could show would pass the limit",
+            Fraction(*share),
+            work.map_or(String::new(), |work| format!(
+                " and {} of its work",
+                Fraction(work)
+            ))
         ),
         None => {
             "from smaller canaries elsewhere, and growth that none could show would pass the limit"

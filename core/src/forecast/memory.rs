@@ -223,7 +223,8 @@ fn extrapolate(
     of: MemoryOf,
     value: impl Fn(&Measurement) -> Option<f64>,
 ) -> Result<(Predictive, Law), Unknown> {
-    runs.extrapolate(of.words(), prior_of(of), value)
+    let posterior = runs.weigh(of.words(), prior_of(of), value)?;
+    Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
 }
 
 pub(super) fn peak_bytes(of: MemoryOf) -> impl Fn(&Measurement) -> Option<f64> {

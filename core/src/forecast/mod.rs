@@ -127,6 +127,8 @@ pub struct Forecast {
     pub reached: Option<Fraction>,
     /// The largest share of the data that a run held which the time follows from.
     pub largest_share: Option<f64>,
+    /// The most that a run did of the full run's work per datum, where none did all.
+    pub largest_work: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
     pub warnings: Vec<String>,
     /// Assumptions and what was left out, as sentences.
@@ -336,6 +338,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         cold_offset: runs.cold_offset(),
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
+        largest_work: runs.largest_work(),
         by_laws,
         is_unconfirmed: match &by_progress {
             Some(progress) => !progress.confirms,
@@ -373,12 +376,8 @@ fn cost(basis: &Basis, time: &Quantity) -> Quantity {
 /// The least that so much time costs; an estimated price may be too high by its doubt.
 fn cost_at_least(basis: &Basis, time_at_least: Option<f64>) -> Option<f64> {
     let second = basis.offer.cost_of_a_second().ok()?;
-    let doubt = if second.is_estimate {
-        1.0 + PRICE_ESTIMATE_SHARE
-    } else {
-        1.0
-    };
-    Some(time_at_least? * second.usd / doubt)
+    let doubt = f64::from(second.is_estimate) * PRICE_ESTIMATE_SHARE;
+    Some(time_at_least? * second.usd / (1.0 + doubt))
 }
 
 fn seconds(time: Option<Seconds>) -> Option<f64> {

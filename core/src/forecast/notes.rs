@@ -68,8 +68,6 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
     let reached = runs.largest_share();
     let reached = reached.filter(|share| *share < 1.0 && !growing.is_empty());
     let entered = || runs.entered().iter().copied();
-    let works = entered().map(Measurement::work_share);
-    let largest_work = works.max_by(f64::total_cmp);
     let peaks = entered().filter_map(|run| run.usage.memory.as_ref());
     // The highest bound of a spike between two samples.
     let unseen =
@@ -85,7 +83,7 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
                 Fraction(share),
             )
         }),
-        largest_work.filter(|work| *work < 1.0).map(|largest| {
+        runs.largest_work().map(|largest| {
             format!(
                 "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
                 Fraction(largest),

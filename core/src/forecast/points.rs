@@ -57,10 +57,9 @@ pub(super) fn observations(points: &[Observation], prior: &Prior) -> Vec<Observa
     let least = above_0.fold(f64::INFINITY, f64::min);
     let weighed = points.iter().map(|point| Observation {
         value: point.value.max(least),
-        weight: if point.is_doubtful {
-            prior.cold_weight
-        } else {
-            1.0
+        weight: match point.is_doubtful {
+            true => prior.cold_weight,
+            false => 1.0,
         },
         ..*point
     });
@@ -78,7 +77,7 @@ fn sizes(points: &[Observation]) -> usize {
 }
 
 /// How many values are more than `factor` times the last counted one.
-fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
+pub(super) fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let mut last = 0.0;

@@ -3,12 +3,13 @@
 //! The model, for one run of `x` of the data with `q` of the full run's work per datum:
 //!
 //! ```text
-//! ln y = ln S + ln(u (1 - c z) + (1 - u) f(x) (1 - k + k q)) + e,    e ~ N(0, s^2 / w)
+//! ln y = ln S + ln(u (1 - c z) + (1 - u) f(x) (1 - k + k g(q))) + e,    e ~ N(0, s^2 / w)
 //! ```
 //!
 //! S is the value of the full run, started cold; z is 1 for a run on a warm machine and c the part of u that only cold runs have (0
 //! and unused where all runs started alike), u the part of it that is there without any data, f the law's [`Shape`], k the part of the
-//! growing rest that grows with the work (0 and unused where all runs do the full work), w a run's weight. Given (f, u, k)
+//! growing rest that grows with the work (0 and unused where all runs do the full work) by g, which is in proportion in every law
+//! of the family, w a run's weight. Given (f, u, k)
 //! this is a location problem in ln S with unknown variance: under a flat prior on ln S and an inverse-gamma prior on s^2
 //! the evidence is closed and ln y of a new run is Student-t (Gelman et al., Bayesian Data Analysis, 3rd ed. 2013, sections
 //! 3.2-3.3; Bernardo and Smith, Bayesian Theory, 1994, appendix A.2, for the evidence). Over u, k and c it is summed on a
@@ -23,7 +24,7 @@ pub(super) use evidence::{
 use outliers::ROBUST_FROM;
 pub(super) use outliers::robust;
 
-use super::law::{FamilyWeights, GrowthKind, Law, STEEPER, Shape};
+use super::law::{FamilyWeights, GrowthKind, Law, Shape};
 use super::predictive::{Component, Predictive, weighted_quantile};
 
 /// The prior of a quantity. `prior` says how its values were chosen.
@@ -88,11 +89,6 @@ impl Observation {
     }
 }
 
-/// By how much steeper laws are likelier where the runs show no curve: a power of 4 through two sizes is at risk then.
-const WITHOUT_A_CURVE: f64 = 2.0;
-/// Shares that differ by less than this factor are one size.
-const SAME_SIZE: f64 = 1.2;
-
 /// Candidates that are less probable than this relative to the best one are dropped.
 pub(super) const NEGLIGIBLE: f64 = 1e-6;
 /// No candidate is more probable than by this logarithm: beyond it the family has no say.
@@ -111,20 +107,14 @@ pub(super) fn in_order(observations: &[Observation]) -> Vec<Observation> {
     ordered
 }
 
-/// Whether the runs have three sizes.
-fn shows_a_curve(observations: &[Observation]) -> bool {
-    let mut shares: Vec<f64> = observations.iter().map(|run| run.share).collect();
-    shares.sort_by(f64::total_cmp);
-    let sizes = shares.chunk_by(|less, more| *more < SAME_SIZE * less);
-    sizes.count() > 2
-}
-
 /// One (f, u, k, c) with its probability and its estimate of ln S. `F` is the type that names f.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WeighedLaw<F = Shape> {
     pub(super) shape: F,
     pub(super) fixed: f64,
     pub(super) work_part: f64,
+    /// g.
+    pub(super) work_growth: Shape,
     /// c: of the fixed part what only a cold run takes, in 0-1; 0 where cold and warm runs are not both there.
     pub(super) cold_part: f64,
     /// The logarithm of its probability, up to a constant; then the probability.
@@ -142,9 +132,14 @@ impl WeighedLaw {
     }
 
     fn relative_at(&self, growth: f64, work: f64) -> (f64, f64) {
-        let growing = (1.0 - self.fixed) * growth * (1.0 - self.work_part + self.work_part * work);
+        let growing = (1.0 - self.fixed) * growth * self.of_work(work);
         let total = (self.fixed + growing).max(f64::MIN_POSITIVE);
         (total, growing / total)
+    }
+
+    /// 1 - k + k g(q): how much of the growth so much work reaches.
+    pub(super) fn of_work(&self, work: f64) -> f64 {
+        1.0 - self.work_part + self.work_part * self.work_growth.at(work)
     }
 
     /// What this law gives a run relative to a cold full run, as a logarithm.
@@ -234,20 +229,10 @@ impl Posterior {
         (candidates, all): (Vec<WeighedLaw>, f64),
     ) -> Self {
         let runs = Evidence::new(&[observations], prior);
-        let parts = runs.work_parts();
-        let largest_share = observations.iter().map(|run| run.share).fold(0.0, f64::max);
-        let odds = match shows_a_curve(observations) {
-            true => prior.steeper_odds,
-            false => prior.steeper_odds * WITHOUT_A_CURVE,
-        };
-        let steeper = STEEPER.into_iter().flat_map(|(shape, weight)| {
-            // How much of the full run is fixed, or of the largest canary: neither is known better.
-            let log_prior = (odds * weight / 2.0).ln();
-            let of_canary = runs.with_fixed_part_at(shape, largest_share);
-            let of_full_run = runs.candidates(shape, &parts, log_prior);
-            [of_full_run, of_canary.candidates(shape, &parts, log_prior)].concat()
-        });
+        let largest = |of: fn(&Observation) -> f64| observations.iter().map(of).fold(0.0, f64::max);
+        let (largest_share, largest_work) = (largest(|run| run.share), largest(|run| run.work));
         let least = all + (NEGLIGIBLE * highest_weight(&candidates)).ln();
+        let steeper = runs.steeper_laws(largest_share, largest_work).into_iter();
         let steeper = steeper.filter(|law| law.weight > least);
         let odds = |law: WeighedLaw| (law.weight - all).min(MOST_LOG_ODDS).exp();
         let steeper = steeper.map(|law| WeighedLaw {
@@ -261,7 +246,7 @@ impl Posterior {
             noise: runs.noise,
             weight_total: runs.weight_totals().iter().sum(),
             largest_share,
-            largest_work: observations.iter().map(|run| run.work).fold(0.0, f64::max),
+            largest_work,
         }
     }
 
@@ -282,7 +267,7 @@ impl Posterior {
             }
         };
         let by_family: Vec<Component> = self.candidates.iter().map(component).collect();
-        if self.steeper.is_empty() || beyond == 0.0 {
+        if self.steeper.is_empty() || beyond.max(beyond_work) == 0.0 {
             return Predictive::mixture(by_family);
         }
         let odds: f64 = self.steeper.iter().map(|one| one.weight).sum();

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::law::Law;
 use super::other_work::{self, Disturbed};
 use super::points::{self, Fewest};
 use super::posterior::{Observation, Posterior, Prior};
-use super::predictive::Predictive;
 use super::{Quantity, Unknown, level, prior, seconds};
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
@@ -56,11 +54,9 @@ impl<'a> Runs<'a> {
     }
 
     /// The same runs, for a provisional law from as few as one.
-    pub(super) fn provisional(self) -> Self {
-        Self {
-            fewest: Fewest::One,
-            ..self
-        }
+    pub(super) fn provisional(mut self) -> Self {
+        self.fewest = Fewest::One;
+        self
     }
 
     /// One quantity over the runs that measured it; a value that is negative or not finite counts as not measured. Unknown if no
@@ -198,6 +194,12 @@ impl<'a> Runs<'a> {
     pub(super) fn largest_share(&self) -> Option<f64> {
         self.ends().map(|(_, largest)| largest)
     }
+
+    /// The most that a run did of the full run's work per datum, where none did all.
+    pub(super) fn largest_work(&self) -> Option<f64> {
+        let works = self.entered.iter().map(|run| run.work_share());
+        works.reduce(f64::max).filter(|work| *work < 1.0)
+    }
 }
 
 /// Whether it is known to have been started on a machine that had run a canary before; else it counts as cold, as the full run.
@@ -250,17 +252,6 @@ fn first_of_series<'a>(measurements: &[&'a Measurement]) -> Option<&'a Measureme
 }
 
 impl Runs<'_> {
-    /// A quantity that grows with the data, and its law.
-    pub(super) fn extrapolate(
-        &self,
-        subject: &str,
-        prior: &Prior,
-        value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Result<(Predictive, Law), Unknown> {
-        let posterior = self.weigh(subject, prior, value)?;
-        Ok((posterior.predict_at(1.0, 1.0), posterior.law()))
-    }
-
     /// The laws of a quantity that grows with the data.
     pub fn weigh(
         &self,

@@ -96,11 +96,9 @@ impl JudgedLine {
         }
     }
 
-    fn because(self, reason: impl Into<String>) -> Self {
-        Self {
-            reason: Some(reason.into()),
-            ..self
-        }
+    fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
     }
 
     fn found(mut self, chance_of_breach: f64, verdict: LineVerdict) -> Self {
@@ -244,6 +242,7 @@ fn judge_line(
             let found = judged.found(chance, verdict_of(chance, certainty));
             let unseen_growth = Doubt::UnseenGrowth {
                 share: forecast.largest_share,
+                work: forecast.largest_work,
             };
             let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
             let is_known =

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::law::Shape;
+use super::super::law::{STEEPER, Shape};
+use super::super::points::distinct;
 use super::super::predictive::Spread;
 use super::{NEGLIGIBLE, Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
@@ -24,6 +25,10 @@ const MOST_ZOOM_PASSES: usize = 25;
 const FINE_ENOUGH: f64 = 0.5;
 /// Values of k, the part of the growth that goes with the work: so many steps in ln(1 - k + k q) of the least work q.
 const WORK_STEPS: u32 = 24;
+/// By how much steeper laws are likelier where the runs show no curve: a power of 4 through two sizes is at risk then.
+const WITHOUT_A_CURVE: f64 = 2.0;
+/// Shares that differ by less than this factor are one size.
+const SAME_SIZE: f64 = 1.2;
 
 /// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
 #[derive(Clone)]
@@ -38,6 +43,8 @@ pub(in crate::forecast) struct Evidence<'a> {
     pub(in crate::forecast) noise: ResidualNoise,
     /// ln f of the share at which the prior of the fixed part holds: 0 for the full run.
     ln_reached: f64,
+    /// How what goes with the work grows with it.
+    work_growth: Shape,
 }
 
 /// The knowledge of s^2, the variance of the noise, to which the squares of the runs' residuals are added.
@@ -109,16 +116,43 @@ impl<'a> Evidence<'a> {
                 .map(|run| (run, run.value.ln()))
                 .collect(),
             ln_reached: 0.0,
+            work_growth: Shape::linear(),
         }
     }
 
-    /// The same where the prior of the fixed part is of its part in a run of this share, and not in the full run, which of a steep
-    /// law is far beyond it.
-    pub(in crate::forecast) fn with_fixed_part_at(&self, shape: Shape, share: f64) -> Self {
-        Self {
-            ln_reached: shape.at(share).ln(),
-            ..self.clone()
-        }
+    /// The laws by which the data, or the work where no run did all, make more than by any of the family; the largest canary had so
+    /// much of each.
+    pub(super) fn steeper_laws(&self, share: f64, work: f64) -> Vec<WeighedLaw> {
+        let odds = self.prior.steeper_odds;
+        let shares = self.runs.iter().map(|(run, _)| run.share);
+        let of_data = match distinct(shares, SAME_SIZE) {
+            0..=2 => odds * WITHOUT_A_CURVE,
+            _ => odds,
+        };
+        let both = |shape: Shape, work_growth: Shape, odds: f64| {
+            let fixed_of = |reached: f64| {
+                let ln_reached = reached.ln();
+                let runs = Self {
+                    ln_reached,
+                    work_growth,
+                    ..self.clone()
+                };
+                runs.candidates(shape, &runs.work_parts(), (odds / 2.0).ln())
+            };
+            // How much of the full run is fixed, or of the largest canary: neither is known better.
+            [1.0, shape.at(share) * work_growth.at(work)]
+                .map(fixed_of)
+                .concat()
+        };
+        let laws = STEEPER.into_iter().flat_map(|(steep, part)| {
+            // Beside the work the data may do nothing, or go on in proportion, or as it does.
+            let beside = [Shape::Constant, Shape::linear(), steep];
+            let beside = beside.into_iter().filter(|_| work < 1.0);
+            let by_work = beside.flat_map(|shape| both(shape, steep, odds * part));
+            let by_data = both(steep, Shape::linear(), of_data * part);
+            Vec::from_iter(by_data.into_iter().chain(by_work))
+        });
+        laws.collect()
     }
 
     /// Adds other runs' information on the noise: the squares of their residuals and their degrees of freedom.
@@ -152,11 +186,11 @@ impl<'a> Evidence<'a> {
 
     /// The values of k with the logarithms of their prior probabilities; only 0 where the work does not differ.
     ///
-    /// Between the masses on none and all, the factor h = 1 - k + k q of the least work q is uniform on a logarithmic scale: even
+    /// Between the masses on none and all, the factor h = 1 - k + k g(q) of the least work q is uniform on a logarithmic scale: even
     /// steps of k itself would leave a large gap before k = 1.
     pub(in crate::forecast) fn work_parts(&self) -> Vec<(f64, f64)> {
         let works = self.runs.iter().map(|(run, _)| run.work);
-        let least = works.fold(1.0, f64::min);
+        let least = self.work_growth.at(works.fold(1.0, f64::min));
         if least >= 1.0 {
             return vec![(0.0, 0.0)];
         }
@@ -201,12 +235,14 @@ impl<'a> Evidence<'a> {
         work_part: f64,
         log_prior: f64,
     ) -> Vec<WeighedLaw> {
-        let of_work = |work: f64| 1.0 - work_part + work_part * work;
+        let law = WeighedLaw {
+            work_growth: self.work_growth,
+            ..unweighed(shape, work_part, log_prior)
+        };
         let runs = self.runs.iter();
         let growth: Vec<f64> = runs
-            .map(|(run, _)| shape.at(run.share) * of_work(run.work))
+            .map(|(run, _)| shape.at(run.share) * law.of_work(run.work))
             .collect();
-        let law = unweighed(shape, work_part, log_prior);
         // If nothing grows, u does not affect the runs. A constant may still start to grow beyond them: for that drift the mean of
         // u's prior counts.
         if growth.iter().all(|growth| *growth == 1.0) && !self.is_mixed {
@@ -392,6 +428,7 @@ pub(in crate::forecast) fn unweighed<F>(shape: F, work_part: f64, log_prior: f64
         shape,
         fixed: 0.0,
         work_part,
+        work_growth: Shape::linear(),
         cold_part: 0.0,
         weight: log_prior,
         center: 0.0,

@@ -436,3 +436,31 @@ proptest! {
         prop_assert!(full.median() >= small.median() * (1.0 - 1e-3));
     }
 }
+
+#[test]
+fn growth_with_the_work_that_two_levels_cannot_show_is_asked_about_beside_the_data() {
+    let chance = |time: fn(f64, f64) -> f64, places: [(f64, f64); 4], over: f64| {
+        let runs = places.map(|(share, work)| run(share, work, time(share, work)));
+        let full_run = Posterior::fit(&runs, &TIME).predict_at(1.0, 1.0);
+        full_run.if_steeper().chance_above(over * time(1.0, 1.0))
+    };
+    for small in [0.1, 0.25] {
+        let places = [
+            (0.01, small),
+            (0.1, 2.0 * small),
+            (0.5, small),
+            (0.5, 2.0 * small),
+        ];
+        for steep in [
+            |_, work: f64| 0.2 + 7.3 * work.powi(2),
+            |_, work: f64| 0.2 + 7.3 * work.powi(3),
+            |share, work: f64| 30.0 + 3000.0 * share * work.powi(2),
+            |share, work: f64| 30.0 + 3000.0 * share * work.powi(3),
+        ] {
+            let chance = chance(steep, places, 0.8);
+            assert!(chance > 0.05, "{chance}");
+        }
+        let straight = chance(|share, work| 30.0 + 3000.0 * share * work, places, 1.5);
+        assert!(straight < 0.05, "{straight}");
+    }
+}
