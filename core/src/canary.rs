@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::instance::InstanceConfiguration;
-use crate::rows::RowBlocks;
+use crate::rows::{RowBlocks, RowFile};
 use crate::spec::{DrawRule, FollowingCount, FullShare, Job, ScriptShare, SharePlace, Work};
 use crate::units::{Bytes, Fraction, Seconds, count_as_float};
 
@@ -43,16 +43,17 @@ pub struct ChannelData {
     /// Where canaries get rows of the objects: the blocks of all of them, or of a canary's draw. `objects` is the whole listing
     /// then.
     pub rows: Option<RowBlocks>,
-    /// Where files are drawn, the names of the columns of one, as far as it is a table that was looked at.
-    pub columns: Vec<String>,
+    /// Where files are drawn, those that are tables, of each kind one or two.
+    pub looked_at: Vec<RowFile>,
 }
 
 impl ChannelData {
-    /// The names of the columns of each of its tables that is known.
-    pub fn tables(&self) -> impl Iterator<Item = &[String]> {
+    /// The tables that are known of which canaries get a part.
+    pub fn tables(&self) -> impl Iterator<Item = &RowFile> {
         let files = self.rows.iter().flat_map(|rows| rows.files.iter());
-        let of_files = files.map(|file| file.columns.as_slice());
-        (of_files.chain([self.columns.as_slice()])).filter(|columns| !columns.is_empty())
+        let is_whole = |file: &RowFile| self.always.iter().any(|object| object.key == file.key);
+        (files.chain(&self.looked_at))
+            .filter(move |file| !file.columns.is_empty() && !is_whole(file))
     }
 
     /// A channel without objects that every canary gets.
@@ -63,7 +64,7 @@ impl ChannelData {
             rule: DrawRule::default(),
             always: objects.select([]),
             rows: None,
-            columns: Vec::new(),
+            looked_at: Vec::new(),
             objects,
         }
     }

@@ -13,7 +13,7 @@ use crate::rows::{
 use crate::units::Bytes;
 
 /// More objects are sampled as they are.
-const MOST_FILES: usize = 200;
+pub(super) const MOST_FILES: usize = 200;
 /// Written at once.
 const PIECE: usize = 1 << 20;
 

@@ -315,7 +315,7 @@ impl From<PlanError> for AppError {
                     PlanError::TooFew { .. } => "correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out",
                     PlanError::OneObject { .. } => "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`",
                     PlanError::OneInEachFolder { .. } => "remove `by: folder`, or put the files of a class into one folder at the top of the channel",
-                    PlanError::Joined { .. } => "write `sample: false` for the channel whose rows the others look up; or `canary: {joined: false}` where the script joins no tables",
+                    PlanError::Joined { .. } => "write `sample: false` for the channel whose rows the others look up, or name their files under `always` where one channel holds both; or `canary: {joined: false}` where the script joins no tables",
                     PlanError::NothingSampled { .. } => "take `sample: false` off the channel that holds the training data",
                     PlanError::Unknown(_) => "see the plan with `canary-gate plan`",
                 };

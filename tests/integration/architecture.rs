@@ -57,7 +57,10 @@ const HOMES: [(&str, &[&str]); 31] = [
     ("aws_smithy_types", &["aws/", "backend/sagemaker/"]),
     ("digest_io", &["backend/", "git/", "workspace/"]),
     ("elf", &["backend/sagemaker/metrics/program.rs"]),
-    ("flate2", &["backend/sagemaker/archive"]),
+    (
+        "flate2",
+        &["backend/local/tables", "backend/sagemaker/archive"],
+    ),
     (
         "clap",
         &[

@@ -5,7 +5,7 @@ use crate::canary::{self, CanaryRun, ChannelData, Dataset, HandedShare, WorkLeve
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
 use crate::grammar::distinct;
 use crate::instance::InstanceConfiguration;
-use crate::rows::{RowBlocks, RowFormat};
+use crate::rows::{RowBlocks, RowFile, RowFormat};
 use crate::spec::{DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 
@@ -236,36 +236,45 @@ const LONGEST_NAMES: usize = 60;
 /// Two samples of tables that share a column and have each another: a join of a tenth of each has a hundredth of the rows. Where one has no
 /// column of its own, as a test set without the label, they are parts of one table.
 fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
-    let tables: Vec<(&ChannelData, &[String])> = dataset
+    let tables: Vec<(&ChannelData, &RowFile)> = dataset
         .sampled()
         .filter(|channel| !matches!(channel.rule, DrawRule::With(_)))
-        .flat_map(|channel| channel.tables().map(move |columns| (channel, columns)))
+        .flat_map(|channel| channel.tables().map(move |file| (channel, file)))
         .collect();
-    for (place, (channel, columns)) in tables.iter().enumerate() {
-        for (other, earlier) in &tables[..place] {
-            let is_part = |part: &[String], of: &[String]| {
-                (part.iter()).all(|name| of.iter().any(|other| name.eq_ignore_ascii_case(other)))
-            };
-            let pairs = columns
-                .iter()
-                .map(|name| earlier.iter().map(move |of| [name, of]));
-            let shared = pairs.flatten().find(|[name, of]| may_be_one(name, of));
-            let is_one_table = is_part(columns, earlier) || is_part(earlier, columns);
-            if let Some(names) = shared.filter(|_| !is_one_table) {
-                let words = |channel: &ChannelData| format!("of channel `{}`", channel.name);
-                let names = distinct(names.map(String::as_str)).join("`/`");
-                let shared = names.chars().take(LONGEST_NAMES);
-                return Err(PlanError::Joined {
-                    job: job.name.clone(),
-                    one: words(other),
-                    other: words(channel),
-                    // What a file of a pull request says.
-                    shared: shared.flat_map(char::escape_debug).collect(),
-                });
-            }
-        }
-    }
-    Ok(())
+    // What a file of a pull request says.
+    let escaped = |text: &str| {
+        let shown = text.chars().take(LONGEST_NAMES);
+        shown.flat_map(char::escape_debug).collect::<String>()
+    };
+    let words = |(channel, file): &(&ChannelData, &RowFile)| {
+        format!("`{}` of channel `{}`", escaped(&file.key), channel.name)
+    };
+    let mut pairs = (tables.iter().enumerate())
+        .flat_map(|(place, table)| tables[..place].iter().map(move |earlier| [earlier, table]));
+    let joined = pairs.find_map(|pair| {
+        let names = shared(pair.map(|(_, file)| file.columns.as_slice()))?;
+        let [one, other] = pair.map(words);
+        Some(PlanError::Joined {
+            job: job.name.clone(),
+            one,
+            other,
+            shared: escaped(&distinct(names).join("`/`")),
+        })
+    });
+    joined.map_or(Ok(()), Err)
+}
+
+/// The columns by which two tables may be joined; none where all of one are in the other, which is then a part of the same table,
+/// unless it is the keys alone.
+fn shared([earlier, columns]: [&[String]; 2]) -> Option<[&str; 2]> {
+    let is_part = |part: &[String], of: &[String]| {
+        let is_in = |name: &String| of.iter().any(|other| name.eq_ignore_ascii_case(other));
+        (part.len() > 1 || of.len() <= 2) && part.iter().all(is_in)
+    };
+    let pairs = (columns.iter()).flat_map(|name| earlier.iter().map(move |of| [&**name, of]));
+    let is_one_table = is_part(columns, earlier) || is_part(earlier, columns);
+    let mut pairs = pairs.filter(|_| !is_one_table);
+    pairs.find(|[name, of]| may_be_one(name, of))
 }
 
 /// Whether two columns may say the same: by their names in any case, or as the `id` of one table and the `customer_id` of another.

@@ -1,5 +1,7 @@
 //! What a file is: its format by its name, its layout by a first look.
 
+use std::collections::BTreeMap;
+
 use super::csv::{self, Dialect, RecordEnd, RecordState};
 use super::problem::{CopyError, RowsProblem};
 use super::text::TextLayout;
@@ -58,13 +60,17 @@ pub async fn inspect<S: RangeSource>(
     Ok(file)
 }
 
-/// The keys of the first line, where that is a JSON object.
+/// The keys that most lines have, of those that are JSON objects.
 fn keys(beginning: &[u8]) -> Vec<String> {
-    let line = beginning.split(|byte| *byte == b'\n').next();
-    let object = line.and_then(|line| serde_json::from_slice(line).ok());
-    object.map_or(Vec::new(), |object: serde_json::Map<_, _>| {
-        object.into_iter().map(|(key, _)| key).collect()
-    })
+    let lines = beginning.split(|byte| *byte == b'\n');
+    let objects = lines.filter_map(|line| serde_json::from_slice(line).ok());
+    let objects: Vec<serde_json::Map<_, _>> = objects.collect();
+    let mut lines_with: BTreeMap<&str, usize> = BTreeMap::new();
+    for key in objects.iter().flat_map(serde_json::Map::keys) {
+        *lines_with.entry(key).or_default() += 1;
+    }
+    lines_with.retain(|_, lines| 2 * *lines > objects.len());
+    lines_with.into_keys().map(str::to_owned).collect()
 }
 
 /// By a file's beginning how its rows lie in it; `None` where that shows in more of it only. `is_end`: it is the whole file.

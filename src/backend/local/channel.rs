@@ -17,7 +17,7 @@ use crate::backend::project_paths::{Closed, PathHelp, ProjectPaths, Unresolved};
 use crate::backend::rows::{self, OpenFile, cannot_write};
 use crate::canary::{ChannelData, DataObject, Objects};
 use crate::outside_error::{OutsideError, OutsideResult};
-use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem, inspect};
+use crate::rows::{Copied, RangeSource, RowBlocks, RowFile, RowsProblem};
 use crate::spec::{Channel, ChannelSample, InputMode, Job, ON_THIS_MACHINE};
 use crate::units::Bytes;
 
@@ -41,11 +41,11 @@ pub(super) struct LocalChannel<'a> {
 }
 
 /// A file of a channel that is open for reading.
-struct DiskFile<'a> {
+pub(super) struct DiskFile<'a> {
     field: &'a str,
     key: String,
     path: PathBuf,
-    file: File,
+    pub(super) file: File,
     /// As it was when it was opened, or listed.
     version: String,
 }
@@ -270,14 +270,14 @@ impl<'a> LocalChannel<'a> {
     pub(super) fn list(&self) -> OutsideResult<ChannelData> {
         let Self { channel, .. } = self;
         let objects = self.objects()?;
-        let (rows, columns) = match channel.sample {
+        let (rows, tables) = match channel.sample {
             ChannelSample::Whole => (None, Vec::new()),
-            ChannelSample::Objects => (None, self.columns(&objects)),
+            ChannelSample::Objects => (None, self.tables(&objects)),
             ChannelSample::Rows => (Some(self.blocks(&objects)?), Vec::new()),
         };
         Ok(ChannelData {
             rows,
-            columns,
+            looked_at: tables,
             ..ChannelData::new(&channel.name, channel.sample.is_drawn(), objects)
         })
     }
@@ -296,7 +296,7 @@ impl<'a> LocalChannel<'a> {
         real().map_err(|error| self.unreadable(&path, error))
     }
 
-    fn open(&self, key: &str) -> OutsideResult<OpenFile<DiskFile<'_>>> {
+    pub(super) fn open(&self, key: &str) -> OutsideResult<OpenFile<DiskFile<'_>>> {
         let (path, _) = self.real(key)?;
         let opened = File::open(&path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| self.unreadable(&path, error))?;
@@ -319,17 +319,6 @@ impl<'a> LocalChannel<'a> {
         rows::blocks(&self.field, objects, |_, object| self.open(&object.key))
             .now_or_never()
             .expect(READY)
-    }
-
-    /// The names of the columns of its first file; none where that is no table.
-    fn columns(&self, objects: &Objects) -> Vec<String> {
-        let mut keys = objects.iter().map(|object| &object.key);
-        let first = keys.find(|key| !rows::is_beside_data(key)).and_then(|key| {
-            let file = self.open(key).ok()?;
-            let looked = inspect(key, file.bytes, file.version, &file.source);
-            looked.now_or_never()?.ok()
-        });
-        first.map_or(Vec::new(), |file| file.columns)
     }
 
     /// Key, size and SHA-256 of the content of every object, in one digest. A file system does not report whether a content changed, and

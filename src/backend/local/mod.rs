@@ -12,6 +12,7 @@ mod ending;
 mod log_tail;
 mod process;
 mod run;
+mod tables;
 mod usage;
 mod workspace;
 
@@ -275,9 +276,7 @@ impl Ready for LocalJob<'_> {
 
     async fn run<'r>(&'r self, run: &'r CanaryRun, watcher: &'r Watcher<'r>) -> CanaryStep<'r> {
         let running = (self.backend).run_canary(self.job, run, watcher.cancellation);
-        let measured = running
-            .await
-            .map(|result| CanaryState::Measured(Box::new(result)));
+        let measured = (running.await).map(|result| CanaryState::Measured(Box::new(result)));
         measured.into()
     }
 }
