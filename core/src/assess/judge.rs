@@ -84,12 +84,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         notes.push(CACHED.to_owned());
     }
     // The reader learns why the time is missing even if no line asks for it.
-    let asked = |line: &JudgedLine| {
-        matches!(
-            line.row.line,
-            LineKind::Absolute(Metric::Time | Metric::Cost)
-        )
-    };
+    let of_time = [Metric::Time, Metric::Cost].map(LineKind::Absolute);
+    let asked = |line: &JudgedLine| of_time.contains(&line.row.line);
     if let Err(reason) = &main.here.forecast[Metric::Time]
         && !main.lines.iter().any(asked)
         && main.here.forecast.largest_share.is_some()
@@ -132,9 +128,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         reason,
         affected_by: input.affected_by.to_vec(),
         instance: input.instance.clone(),
-        baseline: input
-            .base
-            .map(|base| base_comparison::named(base, input.instance)),
+        baseline: (input.base).map(|base| base_comparison::named(base, input.instance)),
         recommendation,
         ranking: input.job.and_then(|job| job.ranking),
         forecasts,
@@ -213,9 +207,7 @@ fn judge_configuration(
     let is_unmeasured = here.measurements.is_empty() && scale_out.is_some();
     let none_on_all = input.none_on_all.as_deref().filter(|_| is_judged);
     let none_on_all = none_on_all.unwrap_or("no canary ran on it");
-    let job = input
-        .job
-        .filter(|_| is_judged && here.measurements.is_empty());
+    let job = (input.job).filter(|_| is_judged && here.measurements.is_empty());
     if job.is_some_and(|job| job.counts()[0].further.contains(&instance.total_count())) {
         let why = format!("was not measured on {instance}: {none_on_all}");
         lines = Vec::from_iter(lines.into_iter().map(|line| line.unseen(&*why)));
@@ -370,11 +362,10 @@ const CACHED: &str = "GPU memory includes PyTorch's cache; the real need may be 
 
 /// Whether GPU memory is over its line, or may be, by its forecast and not since it ran out.
 fn is_of_cached_memory(line: &JudgedLine) -> bool {
-    let is_over = matches!(
-        line.row.verdict,
-        LineVerdict::Exceeded | LineVerdict::AtRisk
-    );
-    is_over && line.row.line == LineKind::Absolute(Metric::GpuMemory) && line.reason.is_none()
+    let over = [LineVerdict::Exceeded, LineVerdict::AtRisk];
+    over.contains(&line.row.verdict)
+        && line.row.line == LineKind::Absolute(Metric::GpuMemory)
+        && line.reason.is_none()
 }
 
 /// The time and money of one run's canaries.
@@ -382,9 +373,7 @@ fn spend(measurements: &[Measurement], worst_case: Option<Usd>, full_run: Option
     let own = measurements.iter().filter(|run| run.reused.is_none());
     let time = |run: &Measurement| run.billable_seconds.or(run.training_seconds);
     // A sum over some of them is not what they were billed.
-    let is_known = own
-        .clone()
-        .all(|run| run.cost.is_some() || time(run).is_none());
+    let is_known = (own.clone()).all(|run| run.cost.is_some() || time(run).is_none());
     let billed = own.filter_map(time);
     let all = measurements.iter();
     // Of a reused canary what is idle too, where an earlier start of this run left its machines.

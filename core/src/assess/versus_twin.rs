@@ -68,9 +68,8 @@ fn by_one_law(groups: &Measured, twin: &Measured, layout: &DataLayout) -> Option
     }
     let comparison = ratio::compare(&groups.measurements, &twin.measurements).ok()?;
     // Each says what had to be assumed of another full run.
-    (comparison.notes.is_empty())
-        .then(|| comparison.of_full_runs().cloned())
-        .flatten()
+    let ratio = comparison.of_full_runs();
+    ratio.filter(|_| comparison.notes.is_empty()).cloned()
 }
 
 /// A ratio of times at the prices of both.

@@ -59,11 +59,9 @@ impl Predictive {
 
     /// With what it is where steeper laws are weighed too.
     #[must_use]
-    pub fn or_if_steeper(self, if_steeper: Self) -> Self {
-        Self {
-            if_steeper: Some(Box::new(if_steeper)),
-            ..self
-        }
+    pub fn or_if_steeper(mut self, if_steeper: Self) -> Self {
+        self.if_steeper = Some(Box::new(if_steeper));
+        self
     }
 
     /// The distribution where laws that are steeper than any that was weighed are weighed too; itself where none was asked.

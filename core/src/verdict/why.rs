@@ -36,11 +36,9 @@ impl Reason {
     }
 
     #[must_use]
-    pub fn advising(self, advice: impl Into<String>) -> Self {
-        Self {
-            advice: Some(advice.into()),
-            ..self
-        }
+    pub fn advising(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
     }
 }
 

@@ -166,9 +166,7 @@ impl Container<'_> {
                 "hyperparameters" => "HPS".to_owned(),
                 name => name.to_uppercase(),
             };
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
+            let text = (value.as_str()).map_or_else(|| value.to_string(), str::to_owned);
             variables.insert(format!("SM_{name}"), text);
         }
         let channels: Vec<&str> = self.channel_folders().into_keys().collect();
@@ -217,9 +215,7 @@ impl Container<'_> {
             .collect();
         let entry_point = self.entry_point();
         // Those that a launcher starts processes on, as the toolkit reads them.
-        let launched = self
-            .hyperparameters
-            .get("sagemaker_distribution_instance_groups");
+        let launched = (self.hyperparameters).get("sagemaker_distribution_instance_groups");
         json!({
             "additional_framework_parameters": {},
             "channel_input_dirs": self.channel_folders(),

@@ -75,11 +75,7 @@ impl Workspace {
 
 fn refuse_links(state: &Path) -> OutsideResult<()> {
     let work = state.join("work");
-    let is_link = |folder: &&Path| {
-        let found = folder.symlink_metadata();
-        found.is_ok_and(|metadata| metadata.is_symlink())
-    };
-    match [state, work.as_path()].into_iter().find(is_link) {
+    match [state, &work].into_iter().find(|it| it.is_symlink()) {
         None => Ok(()),
         Some(folder) => {
             let what = format!(

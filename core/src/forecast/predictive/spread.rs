@@ -48,11 +48,9 @@ impl Spread {
 
     /// The spread with an independent uncertainty of scale `doubt` added to the variance, on the same degrees of freedom: the
     /// uncertainty is assumed to be known no better than the noise.
-    pub(in crate::forecast) fn with_doubt(self, doubt: f64) -> Self {
-        Self {
-            scale: (self.scale * self.scale + doubt * doubt).sqrt(),
-            ..self
-        }
+    pub(in crate::forecast) fn with_doubt(mut self, doubt: f64) -> Self {
+        self.scale = (self.scale * self.scale + doubt * doubt).sqrt();
+        self
     }
 
     pub(super) fn quantile(self, p: f64) -> f64 {

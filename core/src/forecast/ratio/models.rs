@@ -368,9 +368,7 @@ fn covariance(a: f64, b: f64) -> f64 {
 }
 
 /// Whole degrees of freedom, rounded down: tails no thinner, and the distribution function is a short series.
-fn whole_degrees(spread: Spread) -> Spread {
-    Spread {
-        degrees_of_freedom: spread.degrees_of_freedom.floor().max(1.0),
-        ..spread
-    }
+fn whole_degrees(mut spread: Spread) -> Spread {
+    spread.degrees_of_freedom = spread.degrees_of_freedom.floor().max(1.0);
+    spread
 }

@@ -93,9 +93,7 @@ impl Axis {
         };
         let abscissae = || sides.iter().map(|side| side.abscissa());
         Self {
-            abscissa: abscissae()
-                .min()
-                .filter(|one| abscissae().all(|other| other == *one)),
+            abscissa: (abscissae().min()).filter(|one| abscissae().all(|other| other == *one)),
             bytes: largest(|side| side.full_bytes()),
             work: largest(|side| side.full_work()),
         }

@@ -77,10 +77,9 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
             None => Ok(scale_out.seconds.clone()),
         };
         let cost = cost(wanted, &time);
-        let what = if cost.is_ok() {
-            "time and cost follow"
-        } else {
-            "time follows"
+        let what = match cost.is_ok() {
+            true => "time and cost follow",
+            false => "time follows",
         };
         let how = match scale_out.is_measured() {
             true => "measured on other counts",
