@@ -335,7 +335,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         gpu_memory: gpu_memory.known,
         cost_at_least: cost_at_least(basis, time_at_least),
         time_at_least,
-        cold_offset: runs.cold_offset(),
+        cold_offset: laws_of_time.cold_offset(),
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         largest_work: runs.largest_work(),

@@ -40,6 +40,20 @@ pub const TIME: Prior = Prior {
     steeper_odds: 0.15,
 };
 
+/// Of a download, in which the image is pulled: each byte takes as long. A law that begins late, or a steep one, would hide behind a
+/// pull that only the smaller canaries had.
+pub(super) const DOWNLOAD: Prior = Prior {
+    laws: FamilyWeights {
+        power: 0.0,
+        linear_quadratic: 0.0,
+        hinge: 0.0,
+        capped: 0.0,
+        ..TIME.laws
+    },
+    steeper_odds: 0.0,
+    ..TIME
+};
+
 /// Of what begins when the script does: a cold start adds nothing to it.
 pub(super) const TIME_ONCE_STARTED: Prior = Prior {
     no_cold_weight: 1.0,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::other_work::{self, Disturbed};
 use super::points::{self, Fewest};
 use super::posterior::{Observation, Posterior, Prior};
-use super::{Quantity, Unknown, level, prior, seconds};
+use super::{Quantity, Unknown, level, seconds};
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
@@ -262,16 +262,6 @@ impl Runs<'_> {
         let points = self.measured(value)?;
         points::check(&points, subject, self.fewest)?;
         Ok(Posterior::fit(&points::observations(&points, prior), prior))
-    }
-
-    /// What a cold start adds at least to the billed time, with a chance of 90 %.
-    pub(super) fn cold_offset(&self) -> Option<Seconds> {
-        if self.all_have(|run| !is_warm(run)) {
-            return None;
-        }
-        let posterior = self.weigh("time", &prior::TIME, |run| seconds(run.time()));
-        let posterior = posterior.ok()?;
-        posterior.cold_offset(0.9).map(Seconds)
     }
 
     /// The least that passed before the script in a run, where packages are installed first.

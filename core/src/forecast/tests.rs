@@ -533,26 +533,30 @@ fn started(start: Start, percent: f64, pull: f64, rest: f64) -> Measurement {
     }
 }
 
-/// Two start cold and pull an image for four minutes, the next is warm: the download shows the pull, and three sizes the growth.
+/// Two start cold and pull an image for minutes, the next is warm: the download shows the pull, and three sizes the growth.
 #[test]
 fn a_pull_that_the_download_shows_widens_nothing_else() {
-    let upper = |last| {
-        let check = [(Start::Cold, 1.0), (Start::Cold, 2.0), (last, 10.0)];
-        let check = check.map(|(start, percent)| {
-            let run = started(start, percent, 240.0, 0.0);
-            let pull = run.training_seconds.unwrap().0;
-            with_phases(
-                run,
-                [pull + 2.0 + 0.2 * percent, 10.0 + 30.0 * percent, 1.0],
-            )
-        });
-        forecast_of(&check)[Metric::Time]
-            .as_ref()
-            .unwrap()
-            .quantile(0.95)
-    };
-    let (warm, cold) = (upper(Start::Warm), upper(Start::Cold));
-    assert!(warm < 1.25 * cold, "{warm} {cold}");
+    for (pull, percents) in [(240.0, [1.0, 2.0, 10.0]), (120.0, [1.0, 10.0, 20.0])] {
+        let upper = |last| {
+            let [first, second, third] = percents;
+            let check = [(Start::Cold, first), (Start::Cold, second), (last, third)];
+            let time = forecast_of(&check.map(|(start, percent)| {
+                let run = started(start, percent, pull, 0.0);
+                let pull = run.training_seconds.unwrap().0;
+                with_phases(
+                    run,
+                    [pull + 2.0 + 0.2 * percent, 60.0 + 15.0 * percent, 5.0],
+                )
+            }))[Metric::Time]
+                .clone()
+                .unwrap();
+            [time.quantile(0.95), time.if_steeper().quantile(0.99)]
+        };
+        let (warm, cold) = (upper(Start::Warm), upper(Start::Cold));
+        for (warm, cold) in warm.into_iter().zip(cold) {
+            assert!(warm < 1.25 * cold, "{warm} {cold}");
+        }
+    }
 }
 
 /// The first of a lane are cold and pull their image for 50 s; the rest are warm. The full run is cold.

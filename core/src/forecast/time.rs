@@ -12,7 +12,7 @@ type Phase = (fn(&Measurement) -> Option<Seconds>, &'static Prior);
 /// Training, download, in which the image is pulled, and upload.
 const PHASES: [Phase; 3] = [
     (|run| run.phases.training, &prior::TIME_ONCE_STARTED),
-    (|run| run.phases.download, &prior::TIME),
+    (|run| run.phases.download, &prior::DOWNLOAD),
     (|run| run.phases.upload, &prior::TIME_ONCE_STARTED),
 ];
 
@@ -56,6 +56,11 @@ impl LawsOfTime {
         });
         let time = sum.map_or_else(|| self.whole.as_ref().map(at).map_err(Clone::clone), Ok);
         (time, phases)
+    }
+
+    /// What a cold start adds at least, with a chance of 90 %.
+    pub(super) fn cold_offset(&self) -> Option<Seconds> {
+        self.whole.as_ref().ok()?.cold_offset(0.9).map(Seconds)
     }
 
     /// The law of the whole.
