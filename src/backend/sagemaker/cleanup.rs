@@ -7,7 +7,7 @@ use super::pace::unless_since;
 use super::placing::output;
 use super::sweep::{NotStopped, places_in};
 use super::{Found, JobName, JobState, LeftoverKind, ReadyJob};
-use crate::aws::call::Call;
+use crate::aws::call::{Call, CallResult};
 use crate::backend::SagemakerBackend;
 use crate::grammar::{count, list};
 use crate::outside_error::{OutsideError, OutsideResult};
@@ -57,9 +57,7 @@ impl SagemakerBackend {
     /// Asks once that a training job stops, which is over then, or will be. Why a request was refused shows a look at the job, never the
     /// words.
     pub(super) async fn stop(&self, name: &str) -> Result<(), NotStopped> {
-        let request = self.aws().sagemaker.stop_training_job();
-        let stopped = STOP.heard(request.training_job_name(name).send().await);
-        match stopped {
+        match self.ask_to_stop(name).await {
             Err(error) if error.is_not_there() => {
                 let described = self.describe(name).await.map_err(NotStopped::Refused)?;
                 match described.map(|job| job.state) {
@@ -68,8 +66,14 @@ impl SagemakerBackend {
                     Some(_) => Ok(()),
                 }
             }
-            stopped => stopped.map(drop).map_err(NotStopped::Refused),
+            stopped => stopped.map_err(NotStopped::Refused),
         }
+    }
+
+    pub(super) async fn ask_to_stop(&self, name: &str) -> CallResult<()> {
+        let request = self.aws().sagemaker.stop_training_job();
+        STOP.heard(request.training_job_name(name).send().await)
+            .map(drop)
     }
 
     /// Stops every job of this run that is left, such as one that a killed gate started and that this one did not ask for again,

@@ -195,19 +195,14 @@ impl<'a> Session<'a> for JobSession<'a> {
             let said = Vec::from_iter(known).join(", ");
             Some(said).filter(|said| !said.is_empty())
         };
-        let right = |name, for_what: &str, denied: Option<CallError>| AccountAnswer {
-            name,
-            answer: match denied {
-                None => Ok(Some(format!("may {for_what}"))),
-                Some(error) => Err(error.to_error(for_what)),
-            },
-        };
         let quotas = AccountAnswer {
             name: "quota",
             answer: self.quotas(false).await.map(said),
         };
         let logs = self.backend.may_not_read_logs().await;
-        let mut answers = vec![quotas, right("logs", "read what canaries print", logs)];
+        let logs = right("logs", "read what canaries print", logs);
+        let mut answers = vec![quotas, logs];
+        answers.extend(self.backend.rights_to_jobs().await);
         if self.job.canary.warm_pool != WarmPoolPolicy::Off {
             let pools = self.backend.may_not_end_pools().await;
             answers.push(right("warm pools", "end them", pools));
@@ -219,6 +214,12 @@ impl<'a> Session<'a> for JobSession<'a> {
     /// itself has it.
     async fn prepare(self: Box<Self>, planned: Planned<'_>) -> OutsideResult<BoxReady<'a>> {
         let (job, dataset) = (self.job, planned.dataset);
+        // Without these a run would end half-way, with what it was billed.
+        if planned.pools.is_some() {
+            for right in self.backend.rights_to_jobs().await {
+                right.answer?;
+            }
+        }
         self.check_copies(dataset)?;
         self.note_unused_volume_key();
         let quotas = self
@@ -273,6 +274,22 @@ impl SagemakerBackend {
         denied(self.end_kept_machines(NO_JOB).await)
     }
 
+    /// What a run does with its training jobs.
+    async fn rights_to_jobs(&self) -> [AccountAnswer; 3] {
+        let listing = self.aws().sagemaker.list_training_jobs();
+        let listing = listing.name_contains(NO_JOB);
+        let (look, list) = (self.describe(NO_JOB).await, self.jobs_listed(listing).await);
+        [
+            right("rights", "look at training jobs", denied(look)),
+            right("rights", "list training jobs", denied(list)),
+            right(
+                "rights",
+                "stop training jobs",
+                denied(self.ask_to_stop(NO_JOB).await),
+            ),
+        ]
+    }
+
     /// Why logs may not be read.
     async fn may_not_read_logs(&self) -> Option<CallError> {
         if let Some(error) = denied(self.log_streams(NO_JOB, "algo-1").await) {
@@ -282,6 +299,16 @@ impl SagemakerBackend {
             .log_group_name(logs::GROUP)
             .log_stream_name(format!("{NO_JOB}/algo-1-0"));
         denied(logs::EVENTS.heard(events.send().await))
+    }
+}
+
+fn right(name: &'static str, for_what: &str, denied: Option<CallError>) -> AccountAnswer {
+    AccountAnswer {
+        name,
+        answer: match denied {
+            None => Ok(Some(format!("may {for_what}"))),
+            Some(error) => Err(error.to_error(for_what)),
+        },
     }
 }
 

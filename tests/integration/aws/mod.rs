@@ -64,6 +64,8 @@ use crate::fake::Server;
 
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
+/// The training job that is never there, by which a gate asks for its rights.
+const NO_JOB: &str = "cg-no-such-job";
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
@@ -95,6 +97,7 @@ impl FakeAws {
                 default_quotas: BTreeMap::new(),
                 page_size: u64::MAX,
                 calls: BTreeMap::new(),
+                questions: 0,
                 faults: Vec::new(),
                 between_creates: None,
                 lasting: None,
@@ -376,7 +379,8 @@ impl FakeAws {
 
     /// How often anything was called.
     pub(crate) fn all_calls(&self) -> u64 {
-        self.core.state().calls.values().sum()
+        let state = self.core.state();
+        state.calls.values().sum::<u64>() + state.questions
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct State {
     /// The most elements of one page, whatever is asked for.
     pub(super) page_size: u64,
     pub(super) calls: BTreeMap<Operation, u64>,
+    /// Calls about the training job that is never there.
+    pub(super) questions: u64,
     pub(super) faults: Vec<Rule>,
     /// The time between two jobs that may be created, and when the next one may.
     pub(super) between_creates: Option<(Duration, Instant)>,
@@ -123,8 +125,10 @@ impl Core {
     ) -> Option<Fault> {
         let mut state = self.state();
         let state = &mut *state;
-        if let Some(operation) = operation {
-            *state.calls.entry(operation).or_default() += 1;
+        match operation {
+            Some(_) if says(super::NO_JOB) => state.questions += 1,
+            Some(operation) => *state.calls.entry(operation).or_default() += 1,
+            None => {}
         }
         if let Some((fault, calls)) = &mut state.lasting
             && *calls > 0
