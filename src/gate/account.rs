@@ -28,26 +28,28 @@ pub(crate) async fn complete(
         return Ok(BillingState::Shown);
     };
     let mut state = BillingState::Shown;
+    // Of each job of the spec on each configuration the idle time in reports: a measurement holds that of machines kept before it.
+    let mut idle_shown: BTreeMap<(String, String), Seconds> = BTreeMap::new();
     // For each job of the spec the number of training jobs, and their bill.
     let mut unshown: BTreeMap<String, (usize, Spend)> = BTreeMap::new();
     for bill in bills {
-        let shown = history.shown(&bill.job, since).await?;
-        if shown.contains(&bill.training_job) {
-            continue;
-        }
+        let mut shown = history.shown(&bill.job, since).await?;
+        let reports = gated.jobs.iter().filter(|job| job.name == bill.job);
+        shown.extend(reports.flat_map(|job| job.measurements.iter().cloned()));
         let name = Some(&bill.training_job);
-        let mut measured = gated.jobs.iter().flat_map(|job| &job.measurements);
-        let trained = match measured.any(|run| run.training_job.as_ref() == name) {
+        let trained = match shown.iter().any(|run| run.training_job.as_ref() == name) {
             true => Some(Seconds(0.0)),
             false => bill.billed,
         };
         if trained.is_none() {
             state = BillingState::Open;
         }
-        let idle = match (runner.outputs.borrow().pools).contains(&bill.training_job) {
-            true => Seconds(0.0),
-            false => bill.idle,
-        };
+        let on_it = shown.iter().filter(|run| run.is_on(&bill.instance));
+        let left = idle_shown
+            .entry((bill.job.clone(), bill.instance.to_string()))
+            .or_insert_with(|| on_it.filter_map(|run| run.idle_seconds).sum());
+        let idle = Seconds((bill.idle.0 - left.0).max(0.0));
+        *left = Seconds((left.0 - bill.idle.0).max(0.0));
         let trained = trained.unwrap_or_default();
         if trained.0 + idle.0 > 0.0 {
             let offer = runner.project.offer(&bill.instance);

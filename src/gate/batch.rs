@@ -289,10 +289,8 @@ impl Batch<'_> {
         });
         let mut measurement = self.as_kept(run, &offer, measurement);
         self.settle(&mut bill, &measurement);
-        let ended = result.ended_pools;
-        let names = ended.iter().map(String::as_str);
+        let names = result.ended_pools.iter().map(String::as_str);
         (by.kept).end(account, names, measurement.idle_usd);
-        runner.outputs.borrow_mut().pools.extend(ended);
         // Before it is written down with the others: a slow write must not keep another canary from being stopped.
         if let Some(records) = by.records {
             records.keep(Some(run), &measurement, worst).await;

@@ -49,14 +49,12 @@ pub(crate) async fn end_all(
                 let is_alike = |run: &Measurement| run.is_on(&pool.instance);
                 let place = measurements.iter().position(is_last);
                 let place = place.or_else(|| measurements.iter().rposition(is_alike));
-                let outputs = &mut runner.outputs.borrow_mut();
                 if let Some(place) = place {
                     let run = &mut measurements[place];
                     run.idle_seconds = sum([run.idle_seconds, Some(*idle)]);
                     run.idle_usd = sum([run.idle_usd, offer.cost(*idle)]);
-                    outputs.pools.insert(name.clone());
                 } else {
-                    outputs.lacks_some = true;
+                    runner.outputs.borrow_mut().lacks_some = true;
                 }
             }
             Ok(_) => {}

@@ -6,7 +6,7 @@ mod records;
 pub(crate) use self::records::Records;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -116,13 +116,12 @@ impl RunHistory {
         }
     }
 
-    /// The training jobs of a job that reports of earlier starts of this very run have shown since a time.
-    pub(crate) async fn shown(&self, job: &str, since: Timestamp) -> AppResult<BTreeSet<String>> {
-        let mut shown = BTreeSet::new();
+    /// What reports of earlier starts of this very run have shown of a job since a time.
+    pub(crate) async fn shown(&self, job: &str, since: Timestamp) -> AppResult<Vec<Measurement>> {
+        let mut shown = Vec::new();
         let is_over = |record: &Record| {
             if record.writer.run == self.writer.run {
-                let runs = record.measurements().iter();
-                shown.extend(runs.filter_map(|run| run.training_job.clone()));
+                shown.extend_from_slice(record.measurements());
             }
             record.recorded_at < since
         };

@@ -35,8 +35,6 @@ pub(crate) struct Runner<'a> {
 /// What a run leaves beside its report and the history.
 #[derive(Default)]
 pub(crate) struct RunOutputs {
-    /// The last training jobs of pools whose bills measurements hold.
-    pub(crate) pools: BTreeSet<String>,
     /// Whether a job ended without its measurements, or a pool has none to be billed with.
     pub(crate) lacks_some: bool,
     /// The names of the logs of canaries that failed.

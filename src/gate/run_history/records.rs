@@ -54,12 +54,13 @@ impl Records<'_> {
         let is_own = !is_adopted(&record) && run_id.is_some() && record.writer.run == *run_id;
         let shown = match is_own {
             true => (self.history.shown(&self.job.name, record.recorded_at)).await?,
-            false => BTreeSet::new(),
+            false => Vec::new(),
         };
         let measurement = record.measurements().first().cloned();
         Ok(measurement.map(|measurement| {
-            let is_unshown = (measurement.training_job.as_ref())
-                .is_some_and(|name| is_own && !shown.contains(name));
+            let name = &measurement.training_job;
+            let is_shown = shown.iter().any(|run| run.training_job == *name);
+            let is_unshown = is_own && name.is_some() && !is_shown;
             Measurement {
                 // The same objects may have been drawn for another fraction; this run's design counts by its own.
                 fraction: run.fraction,
