@@ -81,6 +81,6 @@ impl Interruption {
 }
 
 fn interrupted(code: u8) -> AppError {
-    AppError::message("interrupted; the canaries were asked to stop, and what was measured is kept", code)
+    AppError::message("interrupted; what was measured is kept", code)
         .help("see it with `canary-gate history list`; with git, and on SageMaker, a new start reuses the canaries that completed")
 }

@@ -89,7 +89,12 @@ impl<'r> CanaryUnderWay<'r> {
             self.backend.state.borrow_mut().watched.remove(&name);
             let description = match watched {
                 Ok(Some(description)) => &*last.ended.insert(Box::new(description)),
-                Ok(None) => return Ok(None),
+                // A signal ended the gate, and what it could not stop may go on.
+                Ok(None) => {
+                    let is_stopped =
+                        found.may_stop && !self.backend.state.borrow().own.contains(&name);
+                    return Ok((!is_stopped).then(|| found.state()));
+                }
                 Err(error) => {
                     self.ready.tidy(&found).await;
                     return Err(error);
