@@ -367,7 +367,14 @@ fn runs_of(alternative: &PlannedConfiguration) -> String {
         format!(", worst case {}", alternative.offer.counted(worst))
     });
     match &alternative.runs {
-        Ok(PlannedRuns::Ladder(_)) => format!("canaries chosen one by one{worst}"),
+        Ok(PlannedRuns::Ladder(_)) => {
+            let second = alternative.offer.charge(Seconds(1.0));
+            let pays = second.map(|usd| Seconds(alternative.slice.0 / usd.0));
+            let pays = pays.filter(|time| time.0.is_finite()).map_or(String::new(), |time| {
+                format!("; its part pays for {time} in all, and where three take longer it is not measured")
+            });
+            format!("canaries chosen one by one{worst}{pays}")
+        }
         Ok(PlannedRuns::Fixed(list)) if list.is_empty() => {
             "no canary of its own: others run on it".to_owned()
         }

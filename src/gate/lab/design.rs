@@ -288,7 +288,7 @@ impl ConfigurationDesign<'_> {
 
     /// Why an alternative whose design has ended is not measured.
     pub(super) fn why_not(&self, done: Option<StopReason>) -> Option<NotMeasured> {
-        let is_empty = self.state.measured.is_empty();
+        let measured = &self.state.measured;
         if self.state.broke_off.is_some() {
             return Some(NotMeasured::CouldNotRun);
         }
@@ -299,11 +299,15 @@ impl ConfigurationDesign<'_> {
                     // Others ran on fewer of its machines, and its own canary was refused.
                     RunPart::Whole | RunPart::Collect => self.one.planned.follows,
                 };
-                is_own && !runs.is_empty() && !self.is_over
+                is_own && measured.is_empty() && !runs.is_empty() && !self.is_over
             }
-            _ => done == Some(StopReason::TooExpensive),
+            // One that did not complete says more than what could not follow it.
+            _ => {
+                done == Some(StopReason::TooExpensive)
+                    && measured.iter().all(Measurement::is_completed)
+            }
         };
-        (is_empty && is_refused).then(|| NotMeasured::NothingLeft(self.one.account.limit()))
+        is_refused.then(|| NotMeasured::NothingLeft(self.one.account.limit()))
     }
 
     /// Why the adaptive design ended on `instance`, for the report.
