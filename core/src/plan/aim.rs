@@ -45,10 +45,14 @@ pub fn aim(budget: &Budget, offer: &Offer, runs: &[Measurement], forecast: &Fore
         _ => false,
     };
     let completed = runs.iter().filter(|run| run.is_completed()).count();
-    let is_clear = |line: &JudgedLine| completed > 1 && is_tenfold(line);
+    // A tenth of its limit two canaries do not decide: they are far too small to show how the time grows.
+    let is_tenfold = |line: &JudgedLine| {
+        let limit = line.row.limit;
+        (line.estimate).is_some_and(|estimate| estimate.point >= TENFOLD * limit)
+    };
     let decided = counting.iter().all(|line| match has_enough {
         true => line.is_decided(certainty) || is_open_for_ever(line),
-        false => line.is_decided(certainty) || is_clear(line),
+        false => line.is_decided(certainty) || completed > 1 && is_tenfold(line),
     });
     match decided {
         true => Aim::Reached(Reached::Decided),
@@ -65,11 +69,4 @@ pub fn aim_without_lines(certainty: Fraction, forecast: &Forecast) -> Aim {
         true => Aim::Reached(Reached::Narrow),
         false => Aim::GoOn,
     }
-}
-
-/// Whether the forecast is ten times a line's limit: then two canaries decide it. A tenth of it they do not, for they are far too
-/// small to show how the time grows.
-fn is_tenfold(line: &JudgedLine) -> bool {
-    let limit = line.row.limit;
-    (line.estimate).is_some_and(|estimate| estimate.point >= TENFOLD * limit)
 }

@@ -157,7 +157,16 @@ pub fn check_source(paths: &ProjectPaths, job: &Job) -> OutsideResult<()> {
 /// The bytes of a program that would run as the probe of a job, else why there is none.
 fn fit_program(job: &Job, program: &Path) -> Result<Vec<u8>, String> {
     if !wants_probe(job) {
-        return Err(nothing_to_start(job).to_owned());
+        // It may stand in the report's first line.
+        let why = match job.training.sagemaker.algorithm {
+            Some(_) => {
+                "an algorithm takes its own channels only, so that it cannot come into the container"
+            }
+            None => {
+                "the job has no entry_point that it could start; canary.probe: {command: […]} names what the image starts"
+            }
+        };
+        return Err(why.to_owned());
     }
     let unread =
         |error: std::io::Error| format!("this program's own file cannot be read ({error})");
@@ -166,15 +175,6 @@ fn fit_program(job: &Job, program: &Path) -> Result<Vec<u8>, String> {
     let mut kinds = job.instance.members().into_iter();
     kinds.try_for_each(|(kind, _)| program::check_program(&bytes, kind))?;
     Ok(bytes)
-}
-
-/// Why there is nothing for the probe to start. It may stand in the report's first line.
-fn nothing_to_start(job: &Job) -> &'static str {
-    if job.training.sagemaker.algorithm.is_some() {
-        "an algorithm takes its own channels only, so that it cannot come into the container"
-    } else {
-        "the job has no entry_point that it could start; canary.probe: {command: […]} names what the image starts"
-    }
 }
 
 /// The words that the probe starts in place of the container; `None` where it starts the script of an entry point, or nothing.
