@@ -154,9 +154,7 @@ impl Case {
                 Some(score(time, run.seconds))
             };
             let found = [scored(&small), scored(&by).filter(|_| by.by_laws.is_some())];
-            let doubt = by[Metric::Time]
-                .as_ref()
-                .is_ok_and(|time| by.doubt_of_progress(time, f64::MAX).is_some());
+            let doubt = by.doubt(Metric::Time).is_some();
             let columns = found.map(|found| {
                 found.map_or(format!("{:>24}", "-"), |(error, ratio, is_held)| {
                     format!(

@@ -216,6 +216,19 @@ impl Measurement {
         }
     }
 
+    /// The share of the full run that it did: of the data, and of the work on them.
+    pub fn reach(&self) -> f64 {
+        self.data_share() * self.work_share()
+    }
+
+    /// What that is a share of.
+    pub fn reach_of(&self) -> Abscissa {
+        match self.work_share() < 1.0 {
+            true => Abscissa::Work,
+            false => self.abscissa(),
+        }
+    }
+
     /// How it ended, in words: `timed out`. Not how far: of a bar that begins again with each pass it saw the first.
     pub fn how_it_ended(&self) -> String {
         match self.ended_early {

@@ -5,13 +5,9 @@ use crate::units::{Fraction, Percent, Seconds};
 /// Why a quantity's interval is not to be relied on at its upper end, in words that follow the quantity's name.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Doubt {
-    /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit; `work` is the
-    /// most that one did per datum, where that is not all.
-    #[error("is known only {}", unseen_growth(.share, .work))]
-    UnseenGrowth {
-        share: Option<f64>,
-        work: Option<f64>,
-    },
+    /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit.
+    #[error("is known only {}, and growth that no canary could show would pass the limit", reach(.share))]
+    UnseenGrowth { share: Option<f64> },
     /// Other work took so much of the machine in the canaries, and alone the full run may keep the limit.
     #[error(
         "is that of a machine of which other work took {taken}, and alone it may keep the limit; try again with `--fresh` on a quiet machine"
@@ -27,6 +23,11 @@ pub enum Doubt {
         "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or too few of them, or no total; `canary.progress: off` takes a larger sample in its place"
     )]
     NotConfirmed,
+    /// The canaries did so little of the work that what it adds is not told from noise; the share of the full run that they did.
+    #[error(
+        "is known only up to {0} of the full run, where it does not grow by more than noise; higher levels under `work.canary` would show how it does"
+    )]
+    NoGrowthSeen(Fraction),
     /// Its source looks so seldom that each canary may have had far more.
     #[error("was looked at only once a minute, so its peak may have been far higher")]
     LowerBound,
@@ -76,19 +77,9 @@ impl Doubt {
     }
 }
 
-fn unseen_growth(share: &Option<f64>, work: &Option<f64>) -> String {
+fn reach(share: &Option<f64>) -> String {
     match share {
-        Some(share) => format!(
-            "up to {} of the full run's data{}, and growth that no canary could show would pass the limit",
-            Fraction(*share),
-            work.map_or(String::new(), |work| format!(
-                " and {} of its work",
-                Fraction(work)
-            ))
-        ),
-        None => {
-            "from smaller canaries elsewhere, and growth that none could show would pass the limit"
-                .to_owned()
-        }
+        Some(share) => format!("up to {} of the full run", Fraction(*share)),
+        None => "from smaller canaries elsewhere".to_owned(),
     }
 }

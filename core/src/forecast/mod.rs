@@ -121,14 +121,13 @@ pub struct Forecast {
     pub busy: Option<BusyMachine>,
     /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
-    /// Whether a full run was begun for its progress, and the time does not follow from it, or does and it prints no total.
-    pub is_unconfirmed: bool,
+    /// What makes the time doubtful: a full run that was begun for its progress and does not confirm it, or canaries that
+    /// did so little that no growth shows.
+    pub time_doubt: Option<Doubt>,
     /// The share of its steps that the full run had done whose progress the time follows from.
     pub reached: Option<Fraction>,
-    /// The largest share of the data that a run held which the time follows from.
+    /// The largest share of the full run, of its data and the work on them, that a run did which the time follows from.
     pub largest_share: Option<f64>,
-    /// The most that a run did of the full run's work per datum, where none did all.
-    pub largest_work: Option<f64>,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
     pub warnings: Vec<String>,
     /// Assumptions and what was left out, as sentences.
@@ -166,7 +165,10 @@ impl Forecast {
 
     /// Why the upper end of a metric's interval is not to be relied on: its line is not within, whatever its chance.
     pub fn doubt(&self, metric: Metric) -> Option<&Doubt> {
-        self.peak(metric.memory_of()?).doubt.as_ref()
+        match metric {
+            Metric::Time | Metric::Cost => self.time_doubt.as_ref(),
+            _ => self.peak(metric.memory_of()?).doubt.as_ref(),
+        }
     }
 
     /// What is known of a peak of memory beside its distribution.
@@ -279,6 +281,10 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         )),
         (time, _) => time,
     };
+    let is_unconfirmed = match &by_progress {
+        Some(progress) => !progress.confirms,
+        None => runs.timed_out().any(|(run, _)| run.ended_early),
+    };
     let of_progress = by_progress.as_ref().filter(|_| time.is_ok());
     let full = of_progress.map(|progress| progress.run);
     let [memory, gpu_memory] =
@@ -338,17 +344,14 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         cold_offset: laws_of_time.cold_offset(),
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
-        largest_work: runs.largest_work(),
         by_laws,
-        is_unconfirmed: match &by_progress {
-            Some(progress) => !progress.confirms,
-            None => runs.timed_out().any(|(run, _)| run.ended_early),
-        },
+        time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
+            .or_else(|| runs.no_growth_seen()),
         reached: by_progress.as_ref().map(|progress| progress.reached),
         largest_share: (by_progress
             .filter(|progress| progress.is_all_shown)
             .map(|_| 1.0))
-        .or_else(|| runs.largest_share()),
+        .or_else(|| runs.largest().map(Measurement::reach)),
     }
 }
 

@@ -65,9 +65,11 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
     let is_growing = |law: &Option<Law>| law.as_ref().is_some_and(|law| law.slope > 0.0);
     let growing = laws.iter().filter(|(_, law)| is_growing(law));
     let growing: Vec<String> = growing.map(|(subject, _)| (*subject).to_owned()).collect();
-    let reached = runs.largest_share();
-    let reached = reached.filter(|share| *share < 1.0 && !growing.is_empty());
+    let reached = runs.largest();
+    let reached = reached.filter(|run| run.reach() < 1.0 && !growing.is_empty());
     let entered = || runs.entered().iter().copied();
+    let works = entered().map(Measurement::work_share);
+    let largest_work = works.max_by(f64::total_cmp);
     let peaks = entered().filter_map(|run| run.usage.memory.as_ref());
     // The highest bound of a spike between two samples.
     let unseen =
@@ -75,15 +77,16 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
     let is_exact = |run: &Measurement| run.drawn_by_script || run.differs_in_work_alone;
     let without_bytes = entered().filter(|run| !has_bytes(run) && !is_exact(run));
     let of_all = [
-        reached.map(|share| {
+        reached.map(|run| {
+            let of = run.reach_of();
             format!(
-                "the forecast of {} assumes that growth continues beyond the largest canary, which {} {} of the {abscissa}, much as within the canaries",
+                "the forecast of {} assumes that growth continues beyond the largest canary, which {} {} of the {of}, much as within the canaries",
                 grammar::list(&growing),
-                abscissa.verb(),
-                Fraction(share),
+                of.verb(),
+                Fraction(run.reach()),
             )
         }),
-        runs.largest_work().map(|largest| {
+        largest_work.filter(|work| *work < 1.0).map(|largest| {
             format!(
                 "no canary did more than {} of the full run's work per datum; the part that grows with the work is assumed to be proportional to it",
                 Fraction(largest),

@@ -35,8 +35,7 @@ pub struct BusyMachine {
 /// not say.
 pub(super) fn busy(runs: &[&Measurement]) -> Option<BusyMachine> {
     let has_lost = |run: &&&Measurement| lost(run).is_some_and(|lost| lost > MOST_LOST);
-    let of_size = |run: &&Measurement| run.data_share() * run.work_share();
-    let largest = (runs.iter()).max_by(|a, b| of_size(a).total_cmp(&of_size(b)))?;
+    let largest = (runs.iter()).max_by(|a, b| a.reach().total_cmp(&b.reach()))?;
     let slowed: Vec<_> = runs.iter().filter(has_lost).collect();
     let taken = |run: &&&Measurement| percent(&run.usage.other_cpu_percent);
     let taken = slowed.iter().filter_map(taken).reduce(f64::max)?;

@@ -145,11 +145,8 @@ impl<'a> ByProgress<'a> {
 
 impl Forecast {
     /// Why a limit of the time, or of what goes with it, is not known to be kept: by the laws of the smaller canaries it is passed
-    /// more likely than not, or may be passed and they say another time, or the full run that was begun does not confirm these.
+    /// more likely than not, or may be passed and they say another time.
     pub fn doubt_of_progress(&self, quantity: &Predictive, limit: f64) -> Option<Doubt> {
-        if self.is_unconfirmed {
-            return Some(Doubt::NotConfirmed);
-        }
         let (laws, time) = (self.by_laws.as_ref()?, self[Metric::Time].as_ref().ok()?);
         // What is beside time in the quantity, such as the doubt in a price, widens the upper end.
         let passes = |p| laws.quantile(p) > limit * time.quantile(p) / quantity.quantile(p);
@@ -210,6 +207,14 @@ pub(super) fn time_by_steps(runs: &Runs) -> Option<[f64; 2]> {
     Some([of_all - growth, of_all])
 }
 
+/// From small to large.
+fn steps_of_ended<'a>(runs: &Runs<'a>) -> Vec<Steps<'a>> {
+    let ended = runs.entered().iter().filter(|run| does_all(run));
+    let mut all: Vec<_> = ended.filter_map(|run| Steps::of(run)).collect();
+    all.sort_by(|a, b| a.share.total_cmp(&b.share));
+    all
+}
+
 fn does_all(run: &Measurement) -> bool {
     run.work_share() == 1.0
 }
@@ -224,9 +229,7 @@ struct EndedCanaries<'a> {
 impl<'a> EndedCanaries<'a> {
     /// `None` of one size, and where one of them stopped early or counts in another way.
     fn among(runs: &Runs<'a>) -> Option<Self> {
-        let ended = runs.entered().iter().filter(|run| does_all(run));
-        let mut all: Vec<_> = ended.filter_map(|run| Steps::of(run)).collect();
-        all.sort_by(|a, b| a.share.total_cmp(&b.share));
+        let mut all = steps_of_ended(runs);
         let large = all.pop()?;
         // All that a small canary does may come at once.
         let is_sound = large.progress.spoilt().is_none() && large.is_like(&large);

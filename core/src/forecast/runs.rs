@@ -5,11 +5,16 @@ use std::collections::BTreeMap;
 use super::other_work::{self, Disturbed};
 use super::points::{self, Fewest};
 use super::posterior::{Observation, Posterior, Prior};
-use super::{Quantity, Unknown, level, seconds};
+use super::{Doubt, Quantity, ROUGH_IF_FIXED, Unknown, level, prior, seconds};
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
-use crate::units::Seconds;
+use crate::units::{Fraction, Seconds};
+
+/// What the starts of runs differ by, in seconds.
+const JITTER: f64 = 0.1;
+/// So many standard deviations of noise are told from it.
+const TOLD: f64 = 3.0;
 
 /// The runs that enter the fits, and the others by reason.
 pub struct Runs<'a> {
@@ -191,14 +196,21 @@ impl<'a> Runs<'a> {
         shares().reduce(f64::min).zip(shares().reduce(f64::max))
     }
 
-    pub(super) fn largest_share(&self) -> Option<f64> {
-        self.ends().map(|(_, largest)| largest)
+    /// Whether runs that do part of the work did little of the full run, and the largest took no longer than noise makes one take.
+    pub(super) fn no_growth_seen(&self) -> Option<Doubt> {
+        let times = self.entered.iter().filter_map(|run| seconds(run.time()));
+        let least = times.reduce(f64::min)?;
+        let largest = self.largest().filter(|run| run.work_share() < 1.0)?;
+        let most = seconds(largest.time())?;
+        let noise = JITTER.hypot(prior::TIME.noise * most);
+        let is_seen = largest.reach() >= ROUGH_IF_FIXED || most - least > TOLD * noise;
+        (!is_seen).then(|| Doubt::NoGrowthSeen(Fraction(largest.reach())))
     }
 
-    /// The most that a run did of the full run's work per datum, where none did all.
-    pub(super) fn largest_work(&self) -> Option<f64> {
-        let works = self.entered.iter().map(|run| run.work_share());
-        works.reduce(f64::max).filter(|work| *work < 1.0)
+    /// The run that did most of the full run.
+    pub(super) fn largest(&self) -> Option<&'a Measurement> {
+        let runs = self.entered.iter().copied();
+        runs.max_by(|a, b| a.reach().total_cmp(&b.reach()))
     }
 }
 

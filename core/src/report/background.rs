@@ -97,11 +97,10 @@ fn law_sentence(job: &JobReport, forecast: &InstanceForecast) -> Option<String> 
     {
         sentences.push(format!("fixed cost {}", Quantity::Time.figure(intercept)));
     }
-    if let Some(largest) = largest_share(job, forecast) {
-        let (held, share) = (abscissa.verb(), words::share(largest));
-        sentences.push(format!(
-            "the largest canary {held} {share} of the {abscissa}"
-        ));
+    if let Some(largest) = largest(job, forecast) {
+        let (of, share) = (largest.reach_of(), words::share(largest.reach()));
+        let held = of.verb();
+        sentences.push(format!("the largest canary {held} {share} of the {of}"));
     }
     let sentences = sentences.iter().map(|s| words::capitalized(s));
     Some(format!("{}.", words::joined(sentences, ". ")))
@@ -124,8 +123,8 @@ pub(super) fn abscissa(job: &JobReport, forecast: &InstanceForecast) -> Abscissa
     runs.next().map_or(Abscissa::Data, Measurement::abscissa)
 }
 
-/// The largest share of the canaries that the time follows from, on its own machines or on another count of them.
-fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
+/// The largest of the canaries that the time follows from, on its own machines or on another count of them.
+fn largest<'a>(job: &'a JobReport, forecast: &'a InstanceForecast) -> Option<&'a Measurement> {
     let kind = forecast.scale_out.and(forecast.instance.single_type());
     let on_other_counts = job
         .measurements
@@ -133,8 +132,7 @@ fn largest_share(job: &JobReport, forecast: &InstanceForecast) -> Option<f64> {
         .filter(|run| kind.is_some() && run.instance.single_type() == kind && run.is_completed());
     completed(job, forecast)
         .chain(on_other_counts)
-        .map(Measurement::data_share)
-        .max_by(f64::total_cmp)
+        .max_by(|a, b| a.reach().total_cmp(&b.reach()))
 }
 
 /// Prices, assumptions, cautions of all jobs.
@@ -215,13 +213,13 @@ fn interval_words(jobs: &[&JobReport]) -> Option<String> {
             "{holds}, if it goes on as in the first {share} of its steps"
         ));
     }
-    Some(match largest_share(job, forecast) {
+    Some(match largest(job, forecast) {
         // A full run among the canaries: there is nothing beyond.
-        Some(largest) if largest >= 1.0 && jobs.len() == 1 => holds,
+        Some(largest) if largest.reach() >= 1.0 && jobs.len() == 1 => holds,
         Some(largest) if jobs.len() == 1 => format!(
             "{holds}, if growth beyond {} of the {} goes on as measured",
-            words::share(largest),
-            abscissa(job, forecast)
+            words::share(largest.reach()),
+            largest.reach_of()
         ),
         _ => format!("{holds}, if growth beyond the largest canary goes on as measured"),
     })

@@ -242,7 +242,6 @@ fn judge_line(
             let found = judged.found(chance, verdict_of(chance, certainty));
             let unseen_growth = Doubt::UnseenGrowth {
                 share: forecast.largest_share,
-                work: forecast.largest_work,
             };
             let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
             let is_known =
@@ -342,5 +341,7 @@ pub fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     verdicts.min().unwrap_or(Verdict::NotJudged)
 }
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -66,6 +66,7 @@ fn a_full_run_is_forecast_from_its_steps_as_far_as_they_can_be_believed() {
                 for part in [0.2, 0.4, 0.6, 0.8, 0.9] {
                     let limit = part * limit.trim().parse::<f64>().unwrap();
                     let is_within = time.chance_above(limit) <= 0.05
+                        && forecast.doubt(Metric::Time).is_none()
                         && forecast.doubt_of_progress(time, limit).is_none();
                     assert!(!is_within, "{row}: at {limit}, {time:?}");
                 }
@@ -124,19 +125,21 @@ fn what_no_canary_came_to_is_in_doubt() {
         let time = forecast[Metric::Time].as_ref().ok();
         let steeper = time.map(|it| it.if_steeper().quantile(0.95) > 1.5 * it.quantile(0.95));
         let doubt = time.and_then(|time| forecast.doubt_of_progress(time, 1e9));
-        (steeper, doubt, forecast.is_unconfirmed)
+        assert_eq!(doubt, None);
+        (steeper, forecast.time_doubt)
     };
     let epochs = ["21: 1+100x0.2 of 100", "201: 1+100x2 of 100"];
     let rounds = ["21: 1+100x0.2 of ?", "201: 1+100x2 of ?"];
     let steps = ["26: 1+10x2 of 10", "215: 10+100x2 of 100"];
     let hidden = ["3: 1+9x0.2 of 9", "29: 0@1 4@9 9@29 of 9"];
-    let open = (Some(false), Some(Doubt::NotConfirmed), true);
+    let not_confirmed = Some(Doubt::NotConfirmed);
+    let open = (Some(false), not_confirmed);
     for (canaries, full, found) in [
-        (epochs, "300: 100+10x20 of 100", (Some(false), None, false)),
-        (steps, "300: 100+100x2 of 1000", (Some(true), None, false)),
-        (hidden, "9: 1+2x4 of 9", (Some(true), None, false)),
-        (epochs, "300: 100+10x20 of 200", (None, None, true)),
-        (epochs, "300: 0@1 of 100", (None, None, true)),
+        (epochs, "300: 100+10x20 of 100", (Some(false), None)),
+        (steps, "300: 100+100x2 of 1000", (Some(true), None)),
+        (hidden, "9: 1+2x4 of 9", (Some(true), None)),
+        (epochs, "300: 100+10x20 of 200", (None, not_confirmed)),
+        (epochs, "300: 0@1 of 100", (None, not_confirmed)),
         (rounds, "300: 100+10x20 of ?", open),
         (epochs, "300: 100+2x100 of 100", open),
     ] {
