@@ -28,6 +28,11 @@ pub enum Doubt {
         "is known only up to {0} of the full run, where it does not grow by more than noise; higher levels under `work.canary` would show how it does"
     )]
     NoGrowthSeen(Fraction),
+    /// Each canary ended before the last step that it counts to, the larger ones later.
+    #[error(
+        "is that of canaries which stopped early, after {} of their steps in the smallest and {} in the largest; switch early stopping off in a canary, or write the most that it may do as `work`", .0[0], .0[1]
+    )]
+    StoppedEarly([Fraction; 2]),
     /// Its source looks so seldom that each canary may have had far more.
     #[error("was looked at only once a minute, so its peak may have been far higher")]
     LowerBound,

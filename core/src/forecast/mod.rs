@@ -121,8 +121,8 @@ pub struct Forecast {
     pub busy: Option<BusyMachine>,
     /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
-    /// What makes the time doubtful: a full run that was begun for its progress and does not confirm it, or canaries that
-    /// did so little that no growth shows.
+    /// What makes the time doubtful: a full run that was begun for its progress and does not confirm it, canaries that stopped early, or
+    /// that did so little that no growth shows.
     pub time_doubt: Option<Doubt>,
     /// The share of its steps that the full run had done whose progress the time follows from.
     pub reached: Option<Fraction>,
@@ -346,6 +346,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         busy: other_work::busy(runs.entered()),
         by_laws,
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
+            .or_else(|| progress::stopped_early(runs))
             .or_else(|| runs.no_growth_seen()),
         reached: by_progress.as_ref().map(|progress| progress.reached),
         largest_share: (by_progress

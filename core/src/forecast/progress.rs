@@ -207,6 +207,14 @@ pub(super) fn time_by_steps(runs: &Runs) -> Option<[f64; 2]> {
     Some([of_all - growth, of_all])
 }
 
+/// Whether the canaries stopped early, the largest after more of its steps than the smallest: the full run may go on for longer.
+pub(super) fn stopped_early(runs: &Runs) -> Option<Doubt> {
+    let all = steps_of_ended(runs);
+    let (small, large) = (all.first()?, all.last()?);
+    let parts = [small.stopped_at()?, large.stopped_at()?];
+    (parts[1] > ONE_SIZE * parts[0]).then_some(Doubt::StoppedEarly(parts.map(Fraction)))
+}
+
 /// From small to large.
 fn steps_of_ended<'a>(runs: &Runs<'a>) -> Vec<Steps<'a>> {
     let ended = runs.entered().iter().filter(|run| does_all(run));
@@ -327,6 +335,16 @@ impl<'a> Steps<'a> {
     /// What comes after the last step, in seconds.
     fn tail(&self) -> f64 {
         (self.time - self.last().0).max(0.0)
+    }
+
+    /// The part of its steps after which it stopped early: what is left is more than a line's worth, lest the next line be still to come.
+    fn stopped_at(&self) -> Option<f64> {
+        let total = self.progress.total;
+        let total = total.filter(|_| self.progress.spoilt().is_none())?;
+        let done = self.last().1;
+        let lines = self.points.windows(2).map(|two| two[1].1 - two[0].1);
+        let is_over = total - done > lines.fold(0.0, f64::max);
+        (is_over && done < ALL_STEPS * total).then_some(done / total)
     }
 
     /// Whether both ran to the end of what they count in one way: of a total, or in as many passes, or as many steps.

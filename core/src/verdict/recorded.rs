@@ -3,6 +3,7 @@
 use super::tests::{at_most, judged, machine};
 use super::*;
 use crate::forecast::{Basis, forecast};
+use crate::measurement::progress::JobProgress;
 use crate::measurement::{Measurement, Outcome, Utilization};
 use crate::units::{Bytes, Seconds};
 
@@ -34,6 +35,24 @@ fn with_work(work: f64, run: Measurement) -> Measurement {
     }
 }
 
+/// The same that printed a line for each of these steps, the first and the last at these seconds.
+fn with_steps(total: f64, done: [f64; 2], at: [f64; 2], run: Measurement) -> Measurement {
+    let points = (0..=10).map(|line| f64::from(line) / 10.0);
+    let between = |ends: [f64; 2], part: f64| ends[0] + part * (ends[1] - ends[0]);
+    let points = points.map(|part| (Seconds(between(at, part)), between(done, part)));
+    Measurement {
+        progress: Some(JobProgress {
+            format: "step 3 of 100".to_owned(),
+            total: Some(total),
+            pass: Some(total),
+            passes: 1,
+            points: points.collect(),
+            doubts: Vec::new(),
+        }),
+        ..run
+    }
+}
+
 fn line(runs: &[Measurement], limit: f64) -> JudgedLine {
     let forecast = forecast(&Basis {
         offer: &machine(0),
@@ -49,6 +68,12 @@ fn is_never_within(job: &str, runs: &[Measurement], full_run: f64) {
         let line = line(runs, part * full_run);
         assert_ne!(line.row.verdict, LineVerdict::Within, "{job}: {line:?}");
     }
+}
+
+fn reason_of(runs: &[Measurement], limit: f64) -> String {
+    let line = line(runs, limit);
+    assert_eq!(line.row.verdict, LineVerdict::AtRisk, "{line:?}");
+    line.reason.unwrap()
 }
 
 /// Epochs of half a second, one and two of 100, after a start of about as long; and two jobs of ten epochs whose later ones take longer.
@@ -100,4 +125,30 @@ fn epochs_that_take_less_than_a_start_differs_by_are_not_known() {
         runs.map(|(share, work, seconds)| with_work(work / 20.0, canary(share, seconds, 1.0)));
     let line = line(&runs, 1000.0);
     assert_eq!(line.row.verdict, LineVerdict::Within, "{line:?}");
+}
+
+#[test]
+fn canaries_that_stop_early_the_larger_the_later_do_not_show_when_the_full_run_does() {
+    let at = |steps: [f64; 3]| {
+        let runs = [(0.01, 0.34), (0.1, 1.932), (0.2, 3.811)]
+            .into_iter()
+            .zip(steps);
+        let runs = runs.map(|((share, seconds), steps)| {
+            let at = [0.3 * seconds, seconds];
+            with_steps(200.0, [1.0, steps], at, canary(share, seconds, 1.0))
+        });
+        Vec::from_iter(runs)
+    };
+    let rising = at([4.0, 19.0, 31.0]);
+    is_never_within("early stopping", &rising, 63.8);
+    let cure = "switch early stopping off in a canary, or write the most that it may do as `work`";
+    assert_eq!(
+        reason_of(&rising, 600.0),
+        format!(
+            "is that of canaries which stopped early, after 2% of their steps in the smallest and 16% in the largest; {cure}"
+        )
+    );
+    for steps in [[31.0; 3], [200.0; 3]] {
+        assert_eq!(line(&at(steps), 600.0).row.verdict, LineVerdict::Within);
+    }
 }
