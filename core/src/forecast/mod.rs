@@ -54,7 +54,7 @@ use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, Usage, Utilization};
 use crate::metric::{MemoryOf, Metric, MetricName, PerMetric};
 use crate::spec::{Bound, StatedGrowth};
-use crate::units::{Fraction, Seconds};
+use crate::units::{Fraction, Seconds, count_as_float};
 use law::GrowthKind;
 use posterior::{Posterior, Prior};
 use progress::ByProgress;
@@ -76,6 +76,9 @@ const FLAT: f64 = 1.1;
 const UPPER: f64 = 0.95;
 /// Where steeper laws matter theirs lies so many times as far.
 const FAR_BEYOND: f64 = 2.0;
+
+/// The shares of the objects and of the bytes that a sample holds differ by more than this factor only if it is unlike the rest.
+const UNLIKE: f64 = 2.0;
 
 /// What a forecast is made from.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +124,8 @@ pub struct Forecast {
     pub busy: Option<BusyMachine>,
     /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
+    /// What makes doubtful whatever follows from the canaries' sample.
+    pub unlike: Option<Doubt>,
     /// What makes the time doubtful: a full run that was begun for its progress and does not confirm it, canaries that stopped early, or
     /// that did so little that no growth shows.
     pub time_doubt: Option<Doubt>,
@@ -345,6 +350,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         by_laws,
+        unlike: runs.largest().and_then(unlike_the_rest),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
             .or_else(|| progress::stopped_early(runs))
             .or_else(|| runs.no_growth_seen()),
@@ -354,6 +360,17 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             .map(|_| 1.0))
         .or_else(|| runs.largest().map(Measurement::reach)),
     }
+}
+
+/// Whether the largest canary held far more of the bytes, or far less, than of the objects and than was asked for: then its objects are
+/// not like the rest.
+fn unlike_the_rest(largest: &Measurement) -> Option<Doubt> {
+    let count = |objects| Some(count_as_float(usize::try_from(objects).ok()?));
+    let objects = count(largest.objects?)? / count(largest.objects_total?)?;
+    let held = largest.data_share();
+    let mut shares = [objects, largest.fraction.0].into_iter();
+    let are_unlike = shares.all(|share| (held / share).max(share / held) > UNLIKE);
+    are_unlike.then_some(Doubt::UnlikeTheRest([objects, held].map(Fraction)))
 }
 
 /// Start-up does not grow with the data. That of the full run is a cold one.

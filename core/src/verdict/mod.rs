@@ -243,6 +243,7 @@ fn judge_line(
             let unseen_growth = Doubt::UnseenGrowth {
                 share: forecast.largest_share,
             };
+            let is_over = found.row.verdict == LineVerdict::Exceeded;
             let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
             let is_known =
                 is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
@@ -252,11 +253,17 @@ fn judge_line(
             let may_have_had = unseen.map(|percent| Doubt::MayHaveHad { percent });
             let may_pass =
                 || verdict_of(chance_of_breach(line, predictive.if_steeper()), certainty);
-            if let Some(busy) = forecast.busy.filter(|_| is_of_time)
-                && found.row.verdict == LineVerdict::Exceeded
-                && chance_of_breach(line, &predictive.scaled(busy.own_part)) <= MORE_LIKELY_THAN_NOT
-            {
-                let doubt = Doubt::OtherWork { taken: busy.taken };
+            // What nobody asked for is at risk only where it would be exceeded.
+            let is_asked = is_over || line.origin == LineOrigin::Written;
+            let unlike = forecast
+                .unlike
+                .filter(|_| is_asked && (is_of_time || of.is_some()));
+            let busy = forecast.busy.filter(|busy| {
+                let alone = predictive.scaled(busy.own_part);
+                is_of_time && is_over && chance_of_breach(line, &alone) <= MORE_LIKELY_THAN_NOT
+            });
+            let busy = busy.map(|busy| Doubt::OtherWork { taken: busy.taken });
+            if let Some(doubt) = unlike.or(busy) {
                 return found.at_risk(doubt.to_string()).without_chance();
             }
             let of_progress = forecast.doubt_of_progress(predictive, line.limit.number);

@@ -53,6 +53,16 @@ fn with_steps(total: f64, done: [f64; 2], at: [f64; 2], run: Measurement) -> Mea
     }
 }
 
+/// The same with another share of the objects than of the bytes.
+fn with_objects(objects: u32, run: Measurement) -> Measurement {
+    Measurement {
+        fraction: Fraction(f64::from(objects) / 100.0),
+        objects: Some(objects.into()),
+        objects_total: Some(100),
+        ..run
+    }
+}
+
 fn line(runs: &[Measurement], limit: f64) -> JudgedLine {
     let forecast = forecast(&Basis {
         offer: &machine(0),
@@ -151,4 +161,35 @@ fn canaries_that_stop_early_the_larger_the_later_do_not_show_when_the_full_run_d
     for steps in [[31.0; 3], [200.0; 3]] {
         assert_eq!(line(&at(steps), 600.0).row.verdict, LineVerdict::Within);
     }
+}
+
+/// The newest months are not compressed; and the other way round.
+#[test]
+fn files_unlike_the_rest_are_neither_within_nor_exceeded() {
+    let newest = [(1, 0.0439, 1.807), (2, 0.0878, 2.572), (10, 0.439, 6.967)];
+    let oldest = [
+        (1, 0.000_427, 1.255),
+        (5, 0.002_14, 1.44),
+        (20, 0.0086, 4.746),
+    ];
+    let of = |(objects, share, seconds)| with_objects(objects, canary(share, seconds, 1.0));
+    let (newest, oldest) = (newest.map(of), oldest.map(of));
+    is_never_within("newest months", &newest, 60.5);
+    let cure = "draw at random, or name files of one kind";
+    for (runs, held) in [
+        (&newest, "10% of the files with 44% of the bytes"),
+        (&oldest, "20% of the files with 0.9% of the bytes"),
+    ] {
+        for limit in [1.0, 60.0, 1e9] {
+            assert_eq!(
+                reason_of(runs, limit),
+                format!("is that of a sample unlike the rest of the data, {held}; {cure}")
+            );
+        }
+    }
+    let alike = [1, 2, 10].map(|objects| {
+        let share = f64::from(objects) / 100.0;
+        with_objects(objects, canary(1.5 * share, 1.0 + 60.0 * share, 1.0))
+    });
+    assert_eq!(line(&alike, 600.0).row.verdict, LineVerdict::Within);
 }
