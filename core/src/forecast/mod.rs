@@ -355,10 +355,8 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             .or_else(|| progress::stopped_early(runs))
             .or_else(|| runs.no_growth_seen()),
         reached: by_progress.as_ref().map(|progress| progress.reached),
-        largest_share: (by_progress
-            .filter(|progress| progress.is_all_shown)
-            .map(|_| 1.0))
-        .or_else(|| runs.largest().map(Measurement::reach)),
+        largest_share: (by_progress.filter(ByProgress::shows_all).map(|_| 1.0))
+            .or_else(|| runs.largest().map(Measurement::reach)),
     }
 }
 

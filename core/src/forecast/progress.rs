@@ -12,7 +12,8 @@
 //! an overhead that those of the full run do not. l is what comes after the last step, by a line in the share through the smallest
 //! and the largest canary. Later steps may grow faster with the data than the first ones: h is by how much f would rise from the
 //! largest canary to all data, by the power of the share by which late steps, or what they take beyond the others, rose from a
-//! smaller one. Where no small canary has a window long enough to show that, the time may be as much longer as by steeper laws.
+//! smaller one. Where no small canary has a window long enough to show that, the time may be as much longer as by steeper laws. What
+//! comes after the last step may grow with the square: two canaries do not tell that from a line.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
@@ -65,6 +66,8 @@ pub(super) struct ByProgress<'a> {
     /// Whether the run says how many steps it has, or how many a pass has, and did as large a part as half of the largest canary.
     pub(super) confirms: bool,
     time: Predictive,
+    /// How many times as long it is if what comes after the last step grows with the square.
+    by_square: f64,
 }
 
 impl<'a> ByProgress<'a> {
@@ -77,11 +80,17 @@ impl<'a> ByProgress<'a> {
         read.max_by(|a, b| a.reached.0.total_cmp(&b.reached.0))
     }
 
+    /// Whether nothing grows that the canaries do not show.
+    pub(super) fn shows_all(&self) -> bool {
+        self.is_all_shown && self.by_square <= 1.0 + NOISE
+    }
+
     /// The time beside that by the laws of the smaller canaries, which may be steeper where these did not show all steps.
     pub(super) fn time(&self, laws: &Predictive) -> Predictive {
         let time = self.time.clone();
         match self.is_all_shown {
-            true => time,
+            true if self.shows_all() => time,
+            true => time.clone().or_if_steeper(time.scaled(self.by_square)),
             false => time.growing_as(laws),
         }
     }
@@ -139,6 +148,7 @@ impl<'a> ByProgress<'a> {
             is_all_shown: ended.have_as_many(total) && later.is_some(),
             confirms: steps.progress.pass.is_some() && last.1 / total >= ended.large.share / 2.0,
             time: Predictive::log_student_t(time, scale, DEGREES_OF_FREEDOM),
+            by_square: 1.0 + (ended.by_power(2, Steps::tail) - tail) / time,
         })
     }
 }
@@ -278,9 +288,15 @@ impl<'a> EndedCanaries<'a> {
 
     /// By the line in the share, not falling.
     fn in_line(&self, value: impl Fn(&Steps<'a>) -> f64) -> f64 {
+        self.by_power(1, value)
+    }
+
+    /// By the line in a power of the share, not falling.
+    fn by_power(&self, power: i32, value: impl Fn(&Steps<'a>) -> f64) -> f64 {
         let [small, large] = [&self.small, &self.large].map(value);
-        let growth = (large - small) / (self.large.share - self.small.share);
-        large + growth.max(0.0) * (1.0 - self.large.share)
+        let reached = [&self.small, &self.large].map(|run| run.share.powi(power));
+        let growth = (large - small) / (reached[1] - reached[0]);
+        large + growth.max(0.0) * (1.0 - reached[1])
     }
 
     fn have_as_many(&self, total: f64) -> bool {

@@ -193,3 +193,37 @@ fn files_unlike_the_rest_are_neither_within_nor_exceeded() {
     });
     assert_eq!(line(&alike, 600.0).row.verdict, LineVerdict::Within);
 }
+
+/// A comparison of all pairs after the last of 100 epochs: 20 to 60 s of the full run.
+#[test]
+fn what_comes_after_the_last_step_may_grow_with_the_square() {
+    for (full_run, runs) in [
+        (
+            120.7,
+            [
+                ([1.238, 2.253], 2.409),
+                ([0.305, 1.735], 1.836),
+                ([1.448, 7.448], 8.016),
+            ],
+        ),
+        (
+            100.9,
+            [
+                ([1.55, 2.597], 2.597),
+                ([0.265, 1.584], 1.593),
+                ([1.534, 7.559], 7.973),
+            ],
+        ),
+    ] {
+        let sizes = [0.01, 0.02, 0.1].into_iter().zip(runs);
+        let runs = sizes.map(|(share, (at, seconds))| {
+            with_steps(100.0, [1.0, 100.0], at, canary(share, seconds, 1.0))
+        });
+        let begun = Measurement {
+            outcome: Outcome::TimedOut,
+            ended_early: true,
+            ..with_steps(100.0, [1.0, 12.0], [1.259, 7.863], canary(1.0, 8.411, 1.0))
+        };
+        is_never_within("pairs", &Vec::from_iter(runs.chain([begun])), full_run);
+    }
+}
