@@ -11,32 +11,12 @@ const LONGEST_LINE: usize = 140;
 /// Jobs beyond this are counted.
 const JOBS_SHOWN: usize = 20;
 
-/// A run whose canaries are being measured.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct InProgress {
-    pub jobs: Vec<JobInProgress>,
-    /// What the canaries may cost together at most; absent where no price is known.
-    pub worst_case_usd: Option<Usd>,
-    pub stamp: ReportStamp,
-}
-
 /// A job that is being measured. May hold text of the pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone)]
 pub struct JobInProgress {
     pub name: String,
     /// As written.
     pub instance: String,
-}
-
-/// A run that was stopped before it had a verdict.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ended {
-    /// How it ended: `cancelled`, `stopped at its time limit`. May hold text from outside.
-    pub how: String,
-    /// What was billed, as far as is known.
-    pub spent_usd: Option<Usd>,
-    pub leftovers: Leftovers,
-    pub stamp: ReportStamp,
 }
 
 /// What is known to be left of a run that could cost money.
@@ -49,21 +29,21 @@ pub enum Leftovers {
     Unknown,
 }
 
-/// The comment while canaries run.
-pub fn in_progress(run: &InProgress) -> String {
-    let what = match run.jobs.as_slice() {
+/// The comment while canaries run, which may cost `most` together; `None` where no price is known.
+pub fn in_progress(jobs: &[JobInProgress], most: Option<Usd>, stamp: &ReportStamp) -> String {
+    let what = match jobs {
         [] => Prose::own("measuring"),
         [job] => Prose::fill("measuring {}", [Prose::name(&job.name)]),
         jobs => Prose::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
-    let shown = run.jobs.iter().take(JOBS_SHOWN);
+    let shown = jobs.iter().take(JOBS_SHOWN);
     let shown = shown.map(|JobInProgress { name, instance }| {
         Prose::fill("{} on {}", [name, instance].map(Prose::name))
     });
-    let further = words::beyond(run.jobs.len(), JOBS_SHOWN);
+    let further = words::beyond(jobs.len(), JOBS_SHOWN);
     let further = further.map(|further| Prose::literal(format!("and {further} more")));
     let jobs = shown.chain(further).map(DocumentLine::more);
-    let cost = match run.worst_case_usd {
+    let cost = match most {
         Some(Usd(usd)) => {
             let most = Quantity::Money.figure(usd);
             Prose::literal(format!("They cost at most {most} together."))
@@ -79,7 +59,7 @@ pub fn in_progress(run: &InProgress) -> String {
         blocks: jobs.chain([Block::line(Label::MORE, cost)]).collect(),
         ..Document::default()
     };
-    under(Mark::MEASURING, what, &run.stamp, document)
+    under(Mark::MEASURING, what, stamp, document)
 }
 
 fn under(mark: Mark, text: Prose, stamp: &ReportStamp, mut document: Document) -> String {
@@ -90,20 +70,21 @@ fn under(mark: Mark, text: Prose, stamp: &ReportStamp, mut document: Document) -
 }
 
 /// The comment of a run that was cancelled, killed or interrupted: it is never left "in progress".
-pub fn ended(run: &Ended) -> String {
-    let how = Prose::literal(&run.how);
+/// `how` is `cancelled` or `stopped at its time limit`, and may hold text from outside; `spent` is what was billed, as far as is known.
+pub fn ended(how: &str, spent: Option<Usd>, left: Leftovers, stamp: &ReportStamp) -> String {
+    let how = Prose::literal(how);
     let what = Prose::fill(
         "could not check: the run was {} before it had a verdict",
         [how],
     );
-    let spent = match run.spent_usd {
+    let spent = match spent {
         Some(Usd(usd)) => {
             let spent = Quantity::Money.figure(usd);
             Prose::literal(format!("{spent} so far, as far as is known."))
         }
         None => Prose::own("Not known."),
     };
-    let left = match &run.leftovers {
+    let left = match left {
         Leftovers::Nothing => "Nothing: no job of this run is at work.",
         Leftovers::Unknown => {
             "Every job ends by itself at its limit of time. The Action's post step, or `canary-gate sweep --run ID` with the number of this run, stops what is left at once."
@@ -118,7 +99,7 @@ pub fn ended(run: &Ended) -> String {
         ],
         ..Document::default()
     };
-    under(Mark::BAD, what, &run.stamp, document)
+    under(Mark::BAD, what, stamp, document)
 }
 
 /// What the step summary says beside the report where the comment could not be posted.
@@ -162,41 +143,31 @@ mod tests {
 
     const ATTACK: &str = "x` | @everyone <img src=x>\n\n# y";
 
-    fn run() -> InProgress {
-        InProgress {
-            jobs: vec![JobInProgress {
-                name: "churn".to_owned(),
-                instance: "ml.m5.2xlarge".to_owned(),
-            }],
-            worst_case_usd: Some(Usd(5.0)),
-            stamp: ReportStamp {
-                subject: Some("canary-gate.yml".to_owned()),
-                commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
-                run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
-                policy: Some(Policy::of(
-                    "main".to_owned(),
-                    Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
-                )),
-            },
+    fn job(name: &str, instance: &str) -> JobInProgress {
+        JobInProgress {
+            name: name.to_owned(),
+            instance: instance.to_owned(),
         }
     }
 
-    fn killed() -> Ended {
-        Ended {
-            how: "cancelled".to_owned(),
-            spent_usd: Some(Usd(0.34)),
-            leftovers: Leftovers::Nothing,
-            stamp: run().stamp,
+    fn stamp() -> ReportStamp {
+        ReportStamp {
+            subject: Some("canary-gate.yml".to_owned()),
+            commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
+            run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
+            policy: Some(Policy::of(
+                "main".to_owned(),
+                Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
+            )),
         }
     }
 
     #[test]
     fn while_canaries_run() {
-        insta::assert_snapshot!("in_progress", in_progress(&run()));
-        let mut several = run();
-        several.jobs = vec![several.jobs[0].clone(); 25];
-        several.worst_case_usd = None;
-        let text = in_progress(&several);
+        let jobs = vec![job("churn", "ml.m5.2xlarge"); 25];
+        let one = in_progress(&jobs[..1], Some(Usd(5.0)), &stamp());
+        insta::assert_snapshot!("in_progress", one);
+        let text = in_progress(&jobs, None, &stamp());
         assert!(text.contains("\n\n### ⏳ measuring 25 jobs\n"), "{text}");
         assert!(text.contains("\n- and 5 more\n"), "{text}");
         assert!(text.contains("no price is."), "{text}");
@@ -204,11 +175,9 @@ mod tests {
 
     #[test]
     fn when_a_run_was_stopped() {
-        insta::assert_snapshot!("ended", ended(&killed()));
-        let unknown = ended(&Ended {
-            how: "killed".to_owned(),
-            ..Ended::default()
-        });
+        let cancelled = ended("cancelled", Some(Usd(0.34)), Leftovers::Nothing, &stamp());
+        insta::assert_snapshot!("ended", cancelled);
+        let unknown = ended("killed", None, Leftovers::Unknown, &ReportStamp::default());
         assert!(unknown.contains("**What it has cost.** Not known."));
         assert!(unknown.contains("canary-gate sweep --run ID"));
     }
@@ -237,23 +206,15 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_in_its_place() {
-        let mut hostile = run();
-        hostile.jobs[0] = JobInProgress {
-            name: ATTACK.to_owned(),
-            instance: ATTACK.to_owned(),
-        };
-        hostile.stamp = ReportStamp {
+        let hostile = ReportStamp {
             subject: Some(ATTACK.to_owned()),
             commit: Some(ATTACK.to_owned()),
             run_url: Some("javascript:alert(1)".to_owned()),
             policy: Some(Policy::of(ATTACK, None)),
         };
-        let ended = ended(&Ended {
-            how: ATTACK.to_owned(),
-            stamp: hostile.stamp.clone(),
-            ..killed()
-        });
-        for text in [in_progress(&hostile), ended] {
+        let ended = ended(ATTACK, Some(Usd(0.34)), Leftovers::Nothing, &hostile);
+        let begun = in_progress(&[job(ATTACK, ATTACK)], Some(Usd(5.0)), &hostile);
+        for text in [begun, ended] {
             assert!(!text.contains("<img"), "{text}");
             assert!(!text.contains("@everyone"), "{text}");
             assert!(!text.contains("\n# y"), "{text}");

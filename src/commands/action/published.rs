@@ -11,7 +11,7 @@ use crate::github::{
     Annotation, CheckState, ForgeErrorKind, HeadCheck, HeadCheckKind, Intent, PostText,
     Publication, PublicationOutcome, ShownOverrun,
 };
-use crate::report::{self, Ended, Leftovers, terminal};
+use crate::report::{self, Leftovers, terminal};
 use crate::units;
 use crate::verdict::Verdict;
 
@@ -134,12 +134,7 @@ impl Publisher<'_> {
             && checked.affected == 0
             && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
         let page = |limit| match is_cancelled {
-            true => report::ended(&Ended {
-                how: "cancelled".to_owned(),
-                spent_usd: checked.spent,
-                leftovers: checked.left,
-                stamp: self.stamp.clone(),
-            }),
+            true => report::ended("cancelled", checked.spent, checked.left, &self.stamp),
             false => report::page_within(report, self.template.as_ref(), limit),
         };
         let shown = shown.map(|shown| format!("{shown}\n"));

@@ -14,7 +14,7 @@ use crate::github::{
     HeadCheckKind, Intent, OlderComments, PostPlace, PostText, Publication, PullRequest, commands,
 };
 use crate::report::template::Template;
-use crate::report::{self, InProgress, JobInProgress, ReportStamp};
+use crate::report::{self, JobInProgress, ReportStamp};
 use crate::units::Usd;
 use crate::workspace::{Project, written_spec};
 
@@ -280,11 +280,8 @@ impl<'a> Publisher<'a> {
         });
         let limits = [request.max_spend, request.max_spend_per_pull_request].into_iter();
         let most = most.sum::<Option<Usd>>();
-        let body = report::in_progress(&InProgress {
-            jobs: jobs.collect(),
-            worst_case_usd: most.map(|most| limits.flatten().fold(most, crate::plan::least)),
-            stamp: self.stamp.clone(),
-        });
+        let most = most.map(|most| limits.flatten().fold(most, crate::plan::least));
+        let body = report::in_progress(&Vec::from_iter(jobs), most, &self.stamp);
         let state = CheckState::Running;
         self.write_check(state, (RUNNING, &body), &[]).await;
         let Some((github, comment)) = self.github.as_ref().zip(self.comment.as_ref()) else {
