@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::{Measurement, Usage};
+use crate::grammar::grouped;
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Percent};
 
@@ -91,16 +92,6 @@ pub struct MemorySource {
     pub without: usize,
 }
 
-/// A source, as the runs have it.
-struct SeenSource<'a> {
-    name: &'a str,
-    is_lower_bound: bool,
-    /// The farthest that a run lists it behind more trusted ones.
-    place: usize,
-    /// The number of completed runs that have it.
-    runs: usize,
-}
-
 /// Gives each run the peak of memory by one and the same source, and leaves it none where that source has none: a difference
 /// between sources, such as a minute's maximum of a whole machine and the pages of a process tree, would look like growth.
 ///
@@ -113,16 +104,26 @@ pub fn choose_memory_source(
     enough: usize,
 ) -> Option<MemorySource> {
     let name = {
-        let mut candidates = candidates(measurements, of);
+        let completed = measurements.iter().filter(|run| run.is_completed());
+        let readings = completed.flat_map(|run| run.usage.memory_readings(of).enumerate());
         // The first of equals is that of the latest run.
-        candidates.reverse();
-        // Where a source has enough runs there is nothing, which sorts first; else the one with the most runs does.
-        let rank = |candidate: &&SeenSource| {
-            let runs = std::cmp::Reverse(candidate.runs);
-            let too_few = (candidate.runs < enough).then_some(runs);
-            (too_few, candidate.is_lower_bound, candidate.place, runs)
+        let newest_first = Vec::from_iter(readings).into_iter().rev();
+        let sources = grouped(newest_first, |(_, one), (_, other)| {
+            one.source_name() == other.source_name()
+        });
+        let rank = |source: &&Vec<(usize, &PeakMemory)>| {
+            let runs = std::cmp::Reverse(source.len());
+            // Where a source has enough runs there is nothing, which sorts first; else the one with the most runs does.
+            let too_few = (source.len() < enough).then_some(runs);
+            // The farthest that a run lists it behind more trusted ones.
+            let place = source.iter().map(|(place, _)| *place).max();
+            let is_lower_bound = source
+                .last()
+                .is_some_and(|(_, oldest)| oldest.is_lower_bound());
+            (too_few, is_lower_bound, place, runs)
         };
-        candidates.iter().min_by_key(rank)?.name.to_owned()
+        let (_, chosen) = sources.iter().min_by_key(rank)?[0];
+        chosen.source_name().to_owned()
     };
     let mut without = 0;
     for run in measurements {
@@ -140,30 +141,6 @@ pub fn choose_memory_source(
 pub fn choose_memory_sources(measurements: &mut [Measurement], enough: usize) -> Vec<MemorySource> {
     let choose = |of| choose_memory_source(measurements, of, enough);
     MemoryOf::ALL.into_iter().filter_map(choose).collect()
-}
-
-/// Every source of a completed run, in the order in which runs and their lists have them.
-fn candidates(measurements: &[Measurement], of: MemoryOf) -> Vec<SeenSource<'_>> {
-    let mut found: Vec<SeenSource<'_>> = Vec::new();
-    for run in measurements.iter().filter(|run| run.is_completed()) {
-        for (place, reading) in run.usage.memory_readings(of).enumerate() {
-            let name = reading.source_name();
-            let known = found.iter().position(|candidate| candidate.name == name);
-            let mut seen = match known {
-                Some(index) => found.remove(index),
-                None => SeenSource {
-                    name,
-                    is_lower_bound: reading.is_lower_bound(),
-                    place,
-                    runs: 0,
-                },
-            };
-            seen.place = seen.place.max(place);
-            seen.runs += 1;
-            found.push(seen);
-        }
-    }
-    found
 }
 
 #[cfg(test)]
