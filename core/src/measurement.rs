@@ -35,6 +35,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Memory is what cannot be reclaimed (anonymous and shared, not page cache). CPU, GPU and GPU memory are shares of
 /// the whole instance, 0-100 %.
 #[skip_serializing_none]
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
+#[serde_with::apply(bool => #[serde(default, skip_serializing_if = "std::ops::Not::not")])]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     pub schema_version: u32,
@@ -53,11 +55,9 @@ pub struct Measurement {
     pub bytes: Option<Bytes>,
     pub bytes_total: Option<Bytes>,
     /// Whether the script drew its own share, which `fraction` is then exactly.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drawn_by_script: bool,
     /// Whether it held all of the data, and differs from the full run in its work alone; `fraction` is its share of that work
     /// then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub differs_in_work_alone: bool,
     /// The work level of this run; absent if the spec has no `work`.
     pub work: Option<f64>,
@@ -75,10 +75,8 @@ pub struct Measurement {
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,
     /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
     /// Whether it is the full run, which the design began to read its progress, and ended.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_early: bool,
     /// Other words of `command` that may mend it; not written down.
     #[serde(skip)]
@@ -96,7 +94,6 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
     /// The usage of each host; empty for a single one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostUsage>,
     /// The median time of a training step, without the first; absent if the spec has no `step_metric` or no line matched it.
     pub step_seconds: Option<Seconds>,
@@ -123,7 +120,6 @@ pub struct Measurement {
     /// The time at which the run ended, RFC 3339 in UTC.
     pub ended_at: Option<jiff::Timestamp>,
     /// Cautions of this one run, e.g. that GPU figures could not be read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
@@ -374,19 +370,18 @@ pub struct Phases {
 
 /// What a host used during a run; each value with its source.
 #[skip_serializing_none]
+#[serde_with::apply(Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")])]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// The peak memory, without page cache, by the source that is trusted most.
     pub memory: Option<PeakMemory>,
     /// The peak as further sources read it, by trust; each is trusted less than that of `memory`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_memory: Vec<PeakMemory>,
     /// How long a run must be for its memory to be seen, if no source saw any of this one's, or of its GPUs', since it is shorter.
     pub memory_seen_from: Option<Seconds>,
     /// The peak of the fullest GPU, by the source that is trusted most; with what its allocators keep for later.
     pub gpu_memory: Option<PeakMemory>,
     /// The peak of the fullest GPU as further sources read it, by trust.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_gpu_memory: Vec<PeakMemory>,
     pub cpu_percent: Option<Utilization>,
     pub gpu_percent: Option<Utilization>,

@@ -27,9 +27,7 @@ use pair::ReferencePair;
 use rule::Rule;
 
 /// What the difference between two forecasts is made of.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// There are more, or less, data.

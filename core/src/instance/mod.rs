@@ -22,9 +22,7 @@ use crate::metric::MemoryOf;
 use crate::units::{Bytes, UsdPerHour, is_default};
 
 /// The name of one machine type: `ml.m5.2xlarge`, or `local` for the machine the gate runs on.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[derive(derive_more::Display)]
 pub struct InstanceType(String);
@@ -92,9 +90,7 @@ impl FromStr for InstanceType {
 }
 
 /// One group of equal machines in a heterogeneous cluster.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, derive_more::Display,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, derive_more::Display)]
 #[display("{name}: {count}x {instance_type}")]
 pub struct InstanceGroup {
     pub name: String,
@@ -103,7 +99,7 @@ pub struct InstanceGroup {
 }
 
 /// What a training job runs on, written as people say it: `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or named groups.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, SerializeDisplay, DeserializeFromStr)]
+#[derive(Debug, Clone, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub enum InstanceConfiguration {
     /// Machines of this type, and how many: at least 1.
     Homogeneous(InstanceType, u32),
@@ -287,9 +283,7 @@ impl Capacity {
 }
 
 /// How a price is known, best first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriceEvidence {
     /// Written in the spec.

@@ -279,6 +279,7 @@ pub struct Baseline {
 
 /// The forecast for one instance configuration, or why there is none.
 #[skip_serializing_none]
+#[serde_with::apply(bool => #[serde(default, skip_serializing_if = "std::ops::Not::not")])]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceForecast {
     pub instance: InstanceConfiguration,
@@ -297,12 +298,10 @@ pub struct InstanceForecast {
     /// The most memory that a canary used, in percent of the machine; absent where memory has an estimate, or none was measured.
     pub memory_at_least: Option<f64>,
     /// Whether memory was seen so seldom, or not at all, that the true peak may be far higher; omitted if it was not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory_is_lower_bound: bool,
     /// The same as `memory_at_least`, of the fullest GPU's memory.
     pub gpu_memory_at_least: Option<f64>,
     /// The same as `memory_is_lower_bound`, of the fullest GPU's memory.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gpu_memory_is_lower_bound: bool,
     #[serde(default, with = "estimates")]
     #[schemars(with = "estimates::WrittenEstimates")]
