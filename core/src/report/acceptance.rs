@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::budget_lines::{estimate_of, over_rows};
-use super::{InstanceForecast, JobReport, Report};
+use super::{JobReport, Report};
 use crate::exit::{self, Strictness};
 use crate::measurement::Measurement;
 use crate::metric::Metric;
@@ -61,19 +61,16 @@ pub fn overrun_ends(report: &Report) -> BTreeMap<String, f64> {
     });
     let rows = over.flat_map(|job| {
         let forecast = &job.forecasts[0];
-        over_rows(forecast)
-            .map(move |row| (format!("{}/{}", job.name, row.line), far_end(row, forecast)))
+        over_rows(forecast).map(move |row| {
+            // Of an increase that a report has no estimate of, what increases.
+            let whole = || forecast.estimates[row.line.metric()?];
+            let estimate = estimate_of(row.line, forecast).or_else(whole);
+            let end = estimate.map(|estimate| row.bound.pick(estimate.upper, -estimate.lower));
+            let line = format!("{}/{}", job.name, row.line);
+            (line, end.unwrap_or(f64::INFINITY))
+        })
     });
     rows.collect()
-}
-
-fn far_end(row: &BudgetRow, forecast: &InstanceForecast) -> f64 {
-    // Of an increase that a report has no estimate of, what increases.
-    let whole = || forecast.estimates[row.line.metric()?];
-    let estimate = estimate_of(row.line, forecast).or_else(whole);
-    estimate.map_or(f64::INFINITY, |estimate| {
-        row.bound.pick(estimate.upper, -estimate.lower)
-    })
 }
 
 /// Lets the overruns pass: the verdicts stay, and the exit code is that of all else. Of a job whose training crashes nothing is

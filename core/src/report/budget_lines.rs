@@ -177,6 +177,13 @@ fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
             (Level::Fail, Level::Warn) => " (warns today)",
             (Level::Warn, _) => " (warn only)",
         };
+        let outcome = match row.verdict {
+            LineVerdict::Exceeded => "exceeded",
+            LineVerdict::Unknown => "unknown",
+            LineVerdict::AtRisk => "at risk",
+            LineVerdict::Within => "within",
+            LineVerdict::NotApplicable => "does not apply",
+        };
         let value = value_of(row.line, forecast);
         let value = value.map(|value| words::line_figure(row.line, value, row.limit));
         [
@@ -184,7 +191,7 @@ fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
             words::limit(row.line, row.bound, row.limit),
             or_unknown(value),
             or_unknown(chance_of(row, forecast)),
-            words::line_outcome(row.verdict).to_owned(),
+            outcome.to_owned(),
         ]
     });
     rows.collect()

@@ -29,7 +29,7 @@ pub(super) fn said(job: &JobReport) -> Option<(Label, Prose)> {
         Prose::fill("It trains on {}, the base on {}.", instances)
     });
     let base = reference(baseline);
-    let change = match words::is_noise(&whole) {
+    let change = Some(match words::is_noise(&whole) {
         true => Prose::fill("No difference beyond noise to {}.", [base]),
         false => {
             let more = if whole.point < 0.0 { "less" } else { "more" };
@@ -37,7 +37,7 @@ pub(super) fn said(job: &JobReport) -> Option<(Label, Prose)> {
             let more = Prose::literal(format!("A full run takes {percent} {more}"));
             Prose::fill("{} than on {}.", [more, base])
         }
-    };
+    });
     let rate = rate.map(|rate| {
         let is_less = rate.point < 0.0;
         let longer = if is_less { "less time" } else { "longer" };
@@ -54,14 +54,7 @@ pub(super) fn said(job: &JobReport) -> Option<(Label, Prose)> {
         false => Label::CHANGE,
     };
     let sentence = sentence.map(Prose::literal);
-    let sentences = [
-        settings,
-        instances,
-        Some(change),
-        rate,
-        sentence,
-        other_data,
-    ];
+    let sentences = [settings, instances, change, rate, sentence, other_data];
     let text = Prose::joined(sentences.into_iter().flatten(), " ");
     Some((label, text))
 }

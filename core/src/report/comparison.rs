@@ -39,8 +39,7 @@ impl<'a> Comparison<'a> {
     /// then come the alternatives, worst first, then those not measured.
     pub(super) fn of(report: &'a Report) -> Self {
         let mut rows = Vec::new();
-        let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-        for job in worst_first(&jobs) {
+        for job in worst_first(&report.jobs) {
             let of_job = job.forecasts.iter().enumerate();
             let mut of_job: Vec<_> = of_job
                 .map(|(index, forecast)| ComparisonRow {
@@ -322,8 +321,8 @@ fn ranked_by(ranking: Option<Ranking>, forecast: &InstanceForecast) -> f64 {
 }
 
 /// The jobs, worst first, else in their order. Drift ranks as its exit code does.
-pub(super) fn worst_first<'a>(jobs: &[&'a JobReport]) -> Vec<&'a JobReport> {
-    let mut sorted = jobs.to_vec();
+pub(super) fn worst_first<'a>(jobs: impl IntoIterator<Item = &'a JobReport>) -> Vec<&'a JobReport> {
+    let mut sorted = Vec::from_iter(jobs);
     sorted.sort_by_key(|job| {
         let is_worse_than_drift = job.verdict <= Verdict::Unknown;
         (!is_worse_than_drift && !job.has_drifted(), job.verdict)

@@ -55,7 +55,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
         true => (notes, Vec::new()),
         false => (Vec::new(), notes),
     };
-    let sorted = comparison::worst_first(&jobs);
+    let sorted = comparison::worst_first(&report.jobs);
     let [policy, further] = policy_lines::lines(report, &sorted);
     let mut remarks = remarks(report, &sorted);
     let (mut table, mut folds) = (comparison.table(), Vec::new());
@@ -203,7 +203,8 @@ fn job_headlines(report: &Report, job: &JobReport) -> Vec<Headline> {
         None => name,
     };
     let mut headlines = Vec::new();
-    if words::shows_verdict(job) {
+    // Of a job that was checked for drift, a reader sees only a verdict that somebody must know.
+    if job.drift.is_none() || !matches!(job.verdict, Verdict::Within | Verdict::NotJudged) {
         let forecast = job.forecasts.first();
         let phrase = Prose::own(words::verdict_phrase(job.verdict, forecast));
         let shown = words::shown_verdict(job.verdict, forecast);

@@ -10,7 +10,8 @@ use crate::units::Usd;
 
 /// The sign of a check.
 pub(super) fn mark(drift: &Drift) -> Mark {
-    match (drift.drifted, is_less(drift)) {
+    let change = of_cost_or_time(&drift.change).map(|(_, change, _)| change.point);
+    match (drift.drifted, change.is_some_and(|change| change < 0.0)) {
         (false, _) if may_have_drifted(drift) => Mark::DOUBTFUL,
         (false, _) => Mark::GOOD,
         (true, false) => Mark::ROSE,
@@ -25,10 +26,6 @@ fn may_have_drifted(drift: &Drift) -> bool {
     let cost = drift.change.cost_usd;
     let is_dear = cost.is_none_or(|usd| usd.point > drift.at_least_usd.0);
     !drift.drifted && is_large && is_dear
-}
-
-fn is_less(drift: &Drift) -> bool {
-    of_cost_or_time(&drift.change).is_some_and(|(_, change, _)| change.point < 0.0)
 }
 
 /// What follows the job's name: `drifted (the check fails): a full run takes 63 USD, 13 USD (26%) more than on 2026-11-02`.
@@ -146,7 +143,9 @@ pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
         true => Prose::fill("The likely cause: {}.", [clause]),
         false => Prose::fill("Since the baseline {}.", [clause]),
     });
-    let causes = causes_sentence(drift);
+    let causes = by_size(drift, causes::LEAST_PART_SAID);
+    let causes = causes::sentence(&causes, !drift.changed.is_empty());
+    let causes = causes.filter(|_| !is_within_noise(drift));
     let shift = drift.shift.map(|shift| {
         let percent = Quantity::Percent.figure(shift.percent.point.abs());
         let is_less = shift.percent.point < 0.0;
@@ -170,13 +169,6 @@ pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
     let sentences = changed.into_iter().chain(own.map(Prose::literal));
     let said = Prose::joined(sentences, " ");
     (!said.is_empty()).then_some((label, said))
-}
-
-/// `The data grew (+8.00 USD) and the price rose (+5.00 USD).`
-fn causes_sentence(drift: &Drift) -> Option<String> {
-    let causes = by_size(drift, causes::LEAST_PART_SAID);
-    let sentence = causes::sentence(&causes, !drift.changed.is_empty());
-    sentence.filter(|_| !is_within_noise(drift))
 }
 
 /// Whether the level surely moved. What moved it by no known amount, code or platform, is blamed of nothing else.

@@ -56,8 +56,7 @@ fn named_finding(job: &JobReport, drift: &Drift) -> Prose {
 
 /// The jobs that were checked for drift, the worst first.
 fn checked(report: &Report) -> impl Iterator<Item = (&JobReport, &Drift)> {
-    let jobs: Vec<&JobReport> = report.jobs.iter().collect();
-    let jobs = comparison::worst_first(&jobs).into_iter();
+    let jobs = comparison::worst_first(&report.jobs).into_iter();
     jobs.filter_map(|job| Some((job, job.drift.as_ref()?)))
 }
 

@@ -169,7 +169,8 @@ pub fn lines_for_terminal(text: &str, limit: usize) -> impl Iterator<Item = Stri
 /// backticks inside.
 pub fn as_block(text: &str, limit: usize, lines: usize) -> String {
     let shown = excerpt(text, limit, lines);
-    let longest = shown.iter().map(|line| backtick_run(line)).max();
+    let runs = shown.iter().flat_map(|line| line.split(|c| c != '`'));
+    let longest = runs.map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
     format!("{fence}text\n{}\n{fence}", shown.join("\n"))
 }
@@ -196,10 +197,6 @@ fn excerpt(text: &str, limit: usize, lines: usize) -> Vec<String> {
         shown.push(format!("… {further} more lines"));
     }
     shown
-}
-
-fn backtick_run(line: &str) -> usize {
-    line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// The text as a spreadsheet's cell: what a program would read as a formula is set off by an apostrophe.

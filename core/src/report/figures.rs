@@ -34,17 +34,10 @@ fn near_limit(forecast: &InstanceForecast, metric: Metric, highest: f64) -> Opti
     (forecast.most(metric)).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
 }
 
-/// The metrics by which a page compares configurations.
-const COMPARED: [Metric; 4] = [
-    Metric::Time,
-    Metric::Cost,
-    Metric::Memory,
-    Metric::GpuMemory,
-];
-
 /// Each configuration beside the others.
 pub(super) fn compared(job: &JobReport) -> Vec<Plot> {
-    let plots = COMPARED.map(|metric| intervals(job, metric));
+    use Metric::{Cost, GpuMemory, Memory, Time};
+    let plots = [Time, Cost, Memory, GpuMemory].map(|metric| intervals(job, metric));
     plots.into_iter().flatten().collect()
 }
 

@@ -10,7 +10,7 @@ use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
 use crate::units::{Percent, UsdPerHour};
-use crate::verdict::{self, LineVerdict, Verdict};
+use crate::verdict::{self, Verdict};
 
 pub use crate::verdict::words::{bare_chance, chance};
 
@@ -136,22 +136,6 @@ pub fn outcome_of_check(report: &Report, shown: Verdict) -> &'static str {
             " (the check fails)"
         }
         _ => "",
-    }
-}
-
-/// Whether a reader sees a job's verdict: of a job that was checked for drift, only one that somebody must know.
-pub fn shows_verdict(job: &JobReport) -> bool {
-    job.drift.is_none() || !matches!(job.verdict, Verdict::Within | Verdict::NotJudged)
-}
-
-/// A budget line's outcome in a table.
-pub fn line_outcome(verdict: LineVerdict) -> &'static str {
-    match verdict {
-        LineVerdict::Exceeded => "exceeded",
-        LineVerdict::Unknown => "unknown",
-        LineVerdict::AtRisk => "at risk",
-        LineVerdict::Within => "within",
-        LineVerdict::NotApplicable => "does not apply",
     }
 }
 

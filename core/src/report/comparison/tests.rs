@@ -27,11 +27,11 @@ fn a_job_that_fails_the_check_leads_and_what_was_not_measured_ends() {
 #[test]
 fn drift_ranks_between_unknown_and_at_risk() {
     let reports = ["within", "at_risk", "drifted", "unknown"].map(samples::of);
-    let jobs: Vec<&JobReport> = reports.iter().flat_map(|report| &report.jobs).collect();
-    let verdicts: Vec<Verdict> = worst_first(&jobs).iter().map(|job| job.verdict).collect();
+    let jobs = worst_first(reports.iter().flat_map(|report| &report.jobs));
+    let verdicts: Vec<Verdict> = jobs.iter().map(|job| job.verdict).collect();
     use Verdict::{AtRisk, Unknown, Within};
     assert_eq!(verdicts, [Unknown, Within, AtRisk, Within]);
-    assert!(worst_first(&jobs)[1].has_drifted());
+    assert!(jobs[1].has_drifted());
 }
 
 #[test]

@@ -94,17 +94,6 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
         .collect()
 }
 
-/// How jobs of this standing are marked, and what follows their number.
-fn shown_as(standing: JobStanding) -> (Mark, &'static str) {
-    match standing {
-        JobStanding::Bad(verdict) | JobStanding::Judged(verdict) => {
-            (verdict.into(), words::phrase(verdict))
-        }
-        JobStanding::Drifted => (Mark::ROSE, "drifted"),
-        JobStanding::Unmeasured => (Mark::NOTHING, "not measured on a branch"),
-    }
-}
-
 /// How many records are in no figure, and why.
 fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option<Prose> {
     let reasons = [
@@ -199,7 +188,13 @@ fn address(place: usize, job: &JobFigures) -> String {
 /// The worst that is known of the job, and what else is wrong.
 fn standing(job: &JobFigures) -> Cell {
     let standing = job.standing();
-    let (mark, mut words) = shown_as(standing);
+    let (mark, mut words) = match standing {
+        JobStanding::Bad(verdict) | JobStanding::Judged(verdict) => {
+            (verdict.into(), words::phrase(verdict))
+        }
+        JobStanding::Drifted => (Mark::ROSE, "drifted"),
+        JobStanding::Unmeasured => (Mark::NOTHING, "not measured on a branch"),
+    };
     let mut also = Vec::new();
     if let Some(newest) = job.newest() {
         let verdict = JobStanding::from(newest.verdict);
