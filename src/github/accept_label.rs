@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::address::is_name;
 use super::last_verdict::verdict_in;
 use super::posts::own;
 use super::{Author, ForgeError, ForgeErrorKind, Github, MarkerKind, PostPlace, ShownOverrun};
@@ -151,15 +152,9 @@ fn put_on_by(event: &IssueEvent) -> Result<(String, u64), &'static str> {
     let actor = event.actor.as_ref().filter(is_person);
     let actor = actor.ok_or("no person put it on")?;
     match actor.id {
-        Some(id) if is_login(&actor.login) => Ok((actor.login.clone(), id)),
+        Some(id) if is_name(&actor.login, b"-_") => Ok((actor.login.clone(), id)),
         _ => Err("GitHub does not say who put it on"),
     }
-}
-
-/// Letters that a name may have, so that it is one segment of an address.
-fn is_login(login: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    (1..=100).contains(&login.len()) && login.bytes().all(is_plain)
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 /// Whether a text is an owner and a repository name that GitHub allows, such as `example/models`.
 pub(super) fn is_repository(text: &str) -> bool {
-    let plain = |name: &str, others: &[u8]| {
-        (1..=100).contains(&name.len())
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
-    };
     text.split_once('/').is_some_and(|(owner, name)| {
-        plain(owner, b"-_") && plain(name, b"-_.") && name != "." && name != ".."
+        is_name(owner, b"-_") && is_name(name, b"-_.") && name != "." && name != ".."
     })
+}
+
+/// Whether a text is a name of letters, digits and these others, so that it cannot lead to another address.
+pub(super) fn is_name(text: &str, others: &[u8]) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
+    (1..=100).contains(&text.len()) && text.bytes().all(is_plain)
 }
 
 /// The scheme and authority of an address such as `https://ghe.example.com/api/v3`, and its path without a slash at its end.

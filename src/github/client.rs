@@ -222,7 +222,12 @@ impl Github {
             let answer = self.send(&call).await?;
             let items: Vec<T> = call.read(&answer.body)?;
             // Whether there is a next page comes from the answer, but never its address. A short page need not be the last.
-            let is_last = items.len() < PER_PAGE && !has_next(&answer.headers);
+            let links = answer
+                .headers
+                .get("link")
+                .and_then(|links| links.to_str().ok());
+            let has_next = links.is_some_and(|links| links.contains("rel=\"next\""));
+            let is_last = items.len() < PER_PAGE && !has_next;
             items.into_iter().for_each(&mut visit);
             if is_last {
                 return Ok(());
@@ -265,15 +270,7 @@ impl Github {
         let data = data.filter(|data| !data.is_null());
         let data = data.ok_or_else(|| serde::de::Error::custom("neither data nor errors"));
         let read = data.and_then(serde_json::from_value);
-        read.map_err(|error: serde_json::Error| {
-            call.service.malformed(&call.name(), &error.to_string())
-        })
-    }
-
-    /// Waits before the caller's next attempt after `tried` ones.
-    pub(super) async fn pause(&self, tried: usize) {
-        let tried = u32::try_from(tried).unwrap_or(u32::MAX);
-        self.wait(backoff(tried)).await;
+        read.map_err(|error| call.malformed(&error))
     }
 
     pub(super) fn call<'a>(
@@ -293,7 +290,7 @@ impl Github {
         }
     }
 
-    async fn wait(&self, wait: Duration) {
+    pub(super) async fn wait(&self, wait: Duration) {
         tokio::time::sleep(wait.mul_f64(self.pace)).await;
     }
 
@@ -355,10 +352,11 @@ impl ApiCall<'_> {
     }
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ForgeError> {
-        let read = serde_json::from_slice(body);
-        read.map_err(|error: serde_json::Error| {
-            self.unread(self.service.malformed(&self.name(), &error.to_string()))
-        })
+        serde_json::from_slice(body).map_err(|error| self.malformed(&error))
+    }
+
+    fn malformed(&self, error: &serde_json::Error) -> ForgeError {
+        self.unread(self.service.malformed(&self.name(), &error.to_string()))
     }
 
     /// The error of an answer that cannot be read; the request was carried out all the same.
@@ -408,9 +406,4 @@ fn refusal(status: u16, headers: &HeaderMap, body: &[u8]) -> Refusal {
         reset: reset(),
         date: date(),
     }
-}
-
-fn has_next(headers: &HeaderMap) -> bool {
-    let links = headers.get("link").and_then(|links| links.to_str().ok());
-    links.is_some_and(|links| links.contains("rel=\"next\""))
 }

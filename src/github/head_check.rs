@@ -161,16 +161,16 @@ impl HeadCheck {
             body["status"] = json!("completed");
             body["conclusion"] = json!(conclusion);
         }
-        let change = async |one: &ListedCheck, body: &Value| {
-            let path = format!("check-runs/{}", one.id);
-            let written: WrittenCheck = github.send_json("PATCH", &path, Some(body)).await?;
+        let send = async |method, path: &str, body: &Value| {
+            let written: WrittenCheck = github.send_json(method, path, Some(body)).await?;
             github.writes_as(written.app).await;
             Ok::<_, ForgeError>(())
         };
+        let path = |one: &ListedCheck| format!("check-runs/{}", one.id);
         let is_own = |one: &&ListedCheck| one.run() == ours;
         let is_last = conclusion.is_some();
         for one in listed.iter().filter(|one| is_last && !is_own(one)) {
-            match change(one, &body).await {
+            match send("PATCH", &path(one), &body).await {
                 // What another app wrote stays.
                 Err(error) if error.kind != ForgeErrorKind::Forbidden => return Err(error),
                 _ => {}
@@ -182,11 +182,10 @@ impl HeadCheck {
         let mut own = listed.iter().filter(is_own).peekable();
         if own.peek().is_none() {
             body["head_sha"] = json!(sha);
-            let written: WrittenCheck = github.send_json("POST", "check-runs", Some(&body)).await?;
-            github.writes_as(written.app).await;
+            send("POST", "check-runs", &body).await?;
         }
         for one in own {
-            change(one, &body).await?;
+            send("PATCH", &path(one), &body).await?;
         }
         Ok(true)
     }

@@ -6,15 +6,11 @@ use crate::report::escape::for_terminal;
 
 /// An error with its causes, outermost first, without causes that its text already contains.
 pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(below) = cause {
-        let cause_text = below.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        cause = below.source();
-    }
+    let below = std::iter::successors(error.source(), |cause| (*cause).source());
+    let text = below.fold(error.to_string(), |text, cause| match cause.to_string() {
+        said if text.contains(&said) => text,
+        new => format!("{text}: {new}"),
+    });
     line(&text)
 }
 

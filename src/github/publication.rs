@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, MarkerState};
 use super::posts::{OwnPost, Post, newest, own};
+use super::retry::backoff;
 use super::{Author, Forge, ForgeError, ForgeErrorKind, Marker, MarkerKind, Order, PostPlace};
 use crate::report::escape::without_quick_actions;
 
@@ -22,9 +23,9 @@ use crate::report::escape::without_quick_actions;
 mod tests;
 
 /// The most rounds, while other runs write too, or answers are lost.
-const ROUNDS: usize = 6;
+const ROUNDS: u32 = 6;
 /// The pause before this round is the longest.
-const LONGEST_PAUSE: usize = 3;
+const LONGEST_PAUSE: u32 = 3;
 
 /// Where a text stands, and what it is known by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,7 +143,7 @@ impl Publication {
         for number in 0..ROUNDS {
             if number > 0 {
                 // A list may lag behind what was written.
-                forge.pause(number.min(LONGEST_PAUSE)).await;
+                forge.wait(backoff(number.min(LONGEST_PAUSE))).await;
             }
             match rounds.next(forge).await {
                 Ok(ControlFlow::Continue(())) => {}
