@@ -136,9 +136,12 @@ impl CallError {
         let mut known = FAILURES.iter();
         let known = known.find(|one| one.kind == self.kind);
         let known = known.expect("each kind is in the list");
+        // It may be misspelled.
+        let profile = std::env::var("AWS_PROFILE")
+            .map(|profile| format!(", nor in the profile `{profile}` of AWS_PROFILE"));
         // What AWS says comes last: nothing in it is a name.
         let filled = |text: &str| {
-            let text = text.replace("<profile>", &of_profile());
+            let text = text.replace("<profile>", profile.as_deref().unwrap_or_default());
             let text = text.replace("<action>", self.action());
             text.replace("<call>", &self.call)
                 .replace("<said>", &self.said())
@@ -172,13 +175,6 @@ impl CallError {
             None => self.message.clone(),
         }
     }
-}
-
-/// Names the profile in AWS_PROFILE, which may be misspelled.
-fn of_profile() -> String {
-    std::env::var("AWS_PROFILE").map_or(String::new(), |profile| {
-        format!(", nor in the profile `{profile}` of AWS_PROFILE")
-    })
 }
 
 fn kind<E, R>(error: &SdkError<E, R>, code: Option<&str>, message: &str) -> FailureKind

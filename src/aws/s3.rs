@@ -67,9 +67,7 @@ impl<'a> Request<'a> {
         call.prefix(&self.place.key)
             .encoding_type(EncodingType::Url)
     }
-}
 
-impl Request<'_> {
     /// The error of a refused request, chosen by code, never by the text of a message.
     pub(crate) fn refused<E>(&self, error: &SdkError<E>) -> OutsideError
     where

@@ -48,10 +48,8 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
     } else {
         recorded.notes.extend(recorded.about_jobs.take());
     }
-    let is_allowed: Box<dyn Fn(&InstanceType) -> bool> = match &project {
-        Some(project) => Box::new(project.spec.allowed()),
-        None => Box::new(|_| true),
-    };
+    let allowed = project.as_ref().map(|project| project.spec.allowed());
+    let is_allowed = |kind: &InstanceType| allowed.as_ref().is_none_or(|allows| allows(kind));
     let mut jobs = Vec::new();
     for (name, measurements) in by_job(recorded.measurements, &arguments.jobs)? {
         let (measurements, note) = newest_run(measurements);
@@ -62,7 +60,7 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
             (Some(project), None) => project.offer(instance),
             (None, _) => offer_by_the_tables(instance, arguments.region.as_deref()),
         };
-        let report = offline_report(&name, known, &measurements, &offer_of, &*is_allowed, notes);
+        let report = offline_report(&name, known, &measurements, &offer_of, &is_allowed, notes);
         jobs.push(report);
     }
     let report = match &project {

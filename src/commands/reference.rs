@@ -5,6 +5,7 @@ use clap_mangen::Man;
 
 use crate::cli::{Cli, SchemaKind};
 use crate::console::{AppError, AppResult, print};
+use crate::grammar::joined;
 use crate::{report, spec};
 
 /// A page of the manual.
@@ -12,16 +13,12 @@ pub(crate) fn man(names: &[String]) -> AppResult<u8> {
     let mut command = Cli::command();
     command.build();
     for name in names {
-        let known: Vec<String> = (command.get_subcommands())
-            .map(|known| known.get_name().to_owned())
-            .collect();
-        command = match command.find_subcommand(name) {
-            Some(found) => found.clone(),
-            None => {
-                return Err(AppError::usage(format!("there is no command `{name}`"))
-                    .help(format!("there are: {}", known.join(", "))));
-            }
+        let Some(found) = command.find_subcommand(name) else {
+            let known = joined(command.get_subcommands().map(Command::get_name), ", ");
+            return Err(AppError::usage(format!("there is no command `{name}`"))
+                .help(format!("there are: {known}")));
         };
+        command = found.clone();
     }
     let mut text = Vec::new();
     Man::new(command)

@@ -37,8 +37,10 @@ impl Entry {
     /// A name for a record, by its `recorded_at`.
     pub(super) fn of(record: &Record, scope: Scope, id: String) -> Self {
         let key = record.key().and_then(|key| key.get(..DIGITS));
+        // Names have milliseconds, and a year of four digits.
+        let recorded_at = Timestamp::from_millisecond(record.recorded_at.as_millisecond().max(0));
         Self {
-            recorded_at: to_the_millisecond(record.recorded_at),
+            recorded_at: recorded_at.unwrap_or(Timestamp::UNIX_EPOCH),
             scope,
             job: record.job.clone(),
             kind: record.kind(),
@@ -100,12 +102,6 @@ pub(super) fn record_file(path: &str) -> Option<(Scope, String, Option<Entry>)> 
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == digits && text.bytes().all(is_digit)
-}
-
-fn to_the_millisecond(time: Timestamp) -> Timestamp {
-    // Names have a year of four digits.
-    let millisecond = time.as_millisecond().max(0);
-    Timestamp::from_millisecond(millisecond).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// Reads `20261121T091407.123Z`.

@@ -68,11 +68,8 @@ fn newer(version: u64) -> Option<String> {
 /// What in a record is impossible or contradicts its name.
 fn contradiction(record: &Record, entry: &Entry) -> Option<String> {
     let is_key = |key: &&str| is_hex(key, KEY_DIGITS);
-    let keys = [
-        record.key(),
-        record.code_key.as_deref(),
-        record.data_key.as_deref(),
-    ];
+    let (code, data) = (record.code_key.as_deref(), record.data_key.as_deref());
+    let keys = [record.key(), code, data];
     let named = Entry {
         recorded_at: entry.recorded_at,
         ..Entry::of(record, entry.scope, entry.id.clone())

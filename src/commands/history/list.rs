@@ -105,13 +105,10 @@ fn json(loaded: &Loaded, count: usize) -> String {
             "cost_usd": either(run.map(|run| json!(run.cost)), Metric::Cost),
         })
     });
-    let damaged = loaded.damaged.iter();
     published(json!({
         "count": count,
         "records": records.collect::<Vec<_>>(),
-        "damaged": damaged
-            .map(|damaged| json!({"place": damaged.place, "why": damaged.why}))
-            .collect::<Vec<_>>(),
+        "damaged": loaded.damaged,
     }))
 }
 
