@@ -395,8 +395,11 @@ fn cost(basis: &Basis, time: &Quantity) -> Quantity {
 /// The least that so much time costs; an estimated price may be too high by its doubt.
 fn cost_at_least(basis: &Basis, time_at_least: Option<f64>) -> Option<f64> {
     let second = basis.offer.cost_of_a_second().ok()?;
-    let doubt = f64::from(second.is_estimate) * PRICE_ESTIMATE_SHARE;
-    Some(time_at_least? * second.usd / (1.0 + doubt))
+    let doubt = match second.is_estimate {
+        true => 1.0 + PRICE_ESTIMATE_SHARE,
+        false => 1.0,
+    };
+    Some(time_at_least? * second.usd / doubt)
 }
 
 fn seconds(time: Option<Seconds>) -> Option<f64> {

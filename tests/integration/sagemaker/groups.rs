@@ -5,7 +5,7 @@ use super::{FIXED, JSON, edit, gate, project};
 use crate::aws::{FakeAws, Job, Logs, Metrics, Timeline};
 use crate::project::Project;
 
-pub(super) const GROUPS: &str = "{groups: {data: 2x ml.c5.xlarge, dnn: 1x ml.g5.xlarge}}";
+const GROUPS: &str = "{groups: {data: 2x ml.c5.xlarge, dnn: 1x ml.g5.xlarge}}";
 
 /// Job `churn` on two machines that read and one that trains, with channels for each.
 pub(super) fn on_groups(canary: &str) -> (Project, FakeAws) {
