@@ -170,14 +170,9 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
         false => &start.folder,
     };
     let python = overview.python.as_deref().unwrap_or("python3");
-    let is_for_a_shell = [folder, &script.path, python]
-        .into_iter()
-        .all(cure::is_plain);
-    let folder = if is_for_a_shell && !folder.starts_with('-') {
-        folder
-    } else {
-        ""
-    };
+    let mut written = [folder, &script.path, python].into_iter();
+    let is_for_a_shell = written.all(cure::is_plain) && !folder.starts_with('-');
+    let folder = if is_for_a_shell { folder } else { "" };
     let mut words = Vec::new();
     if start.is_module && !start.folder.is_empty() {
         words = vec!["env".to_owned(), format!("PYTHONPATH={}", start.folder)];
@@ -193,9 +188,8 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
         said += "; guess: the virtual environment, which is on this machine alone";
     }
     let place = |data| from_folder(folder, &place_of(data));
-    let links = lost
-        .iter()
-        .filter_map(|(name, data)| cure::link(name, &place(data)));
+    let links = lost.iter();
+    let links = links.filter_map(|(name, data)| cure::link(name, &place(data)));
     let links = links.collect::<String>();
     if !links.is_empty() {
         said += "; it reads no SM_CHANNEL_*, so the sample is linked to where the data lie";

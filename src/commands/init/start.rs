@@ -40,10 +40,8 @@ impl SourceText {
     fn starts(&self) -> impl Iterator<Item = ScriptStart> {
         let lines = pattern("start").captures_iter(&self.text);
         let lines = lines.filter(|line| !pattern("no_start").is_match(&line[3]));
-        let lines = lines
-            .filter(|line| !may_have_secret(&line[3]))
-            .take(MOST_STARTS);
-        lines.filter_map(|line| {
+        let lines = lines.filter(|line| !may_have_secret(&line[3]));
+        lines.take(MOST_STARTS).filter_map(|line| {
             let arguments = line.get(3)?;
             let words = arguments.as_str().split([' ', '\t', '\r', '\n', '\\']);
             let words = words.filter(|word| !word.is_empty());
