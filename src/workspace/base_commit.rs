@@ -9,7 +9,6 @@ use crate::code::{CodeSelection, CodeTree, Tree};
 use crate::console::AppResult;
 use crate::git::GitError;
 use crate::instance::InstanceConfiguration;
-use crate::spec::{Job, Spec};
 use crate::workspace::base_policy::{self, BaseFile};
 use crate::workspace::code_files::key_of_code;
 use crate::workspace::{Checkout, Project, written_spec};
@@ -86,26 +85,21 @@ impl BaseCommit {
         let Some((place, Ok(spec))) = base_policy::spec_of(files) else {
             return base;
         };
+        let folder = written_spec::folder_of(Path::new(&place)).to_string_lossy();
         for job in &spec.jobs {
             let name = &job.name;
             base.instances.insert(name.clone(), job.instance.clone());
-            let key = tree.map_err(str::to_owned);
-            let key = key.and_then(|tree| key_in(tree, &spec, job, &place));
+            // Files count by their git blob id. A checkout that rewrites files (line ends, large file storage) has another key.
+            let key = tree.map_err(str::to_owned).and_then(|tree| {
+                let code = CodeTree::of(tree, CodeSelection::of(job, &place, &folder, None));
+                let code = code.map_err(|problem| problem.to_string())?;
+                let key = key_of_code(spec.backend, job, &code);
+                key.ok_or_else(|| "no file of its code is in that commit".to_owned())
+            });
             base.code.insert(name.clone(), key);
         }
         base
     }
-}
-
-/// The code key that a checkout of this commit would give, or why it is unknown. The spec lies at `place`.
-///
-/// Files count by their git blob id. A checkout that rewrites files (line ends, large file storage) has another key.
-fn key_in(tree: &Tree, spec: &Spec, job: &Job, place: &str) -> Result<Key, String> {
-    let folder = written_spec::folder_of(Path::new(place)).to_string_lossy();
-    let code = CodeTree::of(tree, CodeSelection::of(job, place, &folder, None));
-    let code = code.map_err(|problem| problem.to_string())?;
-    key_of_code(spec.backend, job, &code)
-        .ok_or_else(|| "no file of its code is in that commit".to_owned())
 }
 
 #[cfg(test)]

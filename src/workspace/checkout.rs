@@ -153,10 +153,8 @@ pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
     let length = about.len();
     // A block of `stat(3type)` has 512 bytes.
     if length > LARGEST_HOLE && about.blocks() < length / 512 / 100 {
-        let why = format!(
-            "its {} are mostly holes, which take long to read",
-            Bytes(length)
-        );
+        let size = Bytes(length);
+        let why = format!("its {size} are mostly holes, which take long to read");
         return Err(io::Error::other(why));
     }
     let mut hash = IoWrapper(BlobHash::new(like, length));

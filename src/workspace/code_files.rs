@@ -79,16 +79,13 @@ impl Project {
         let mut counted: HashSet<OsString> = HashSet::new();
         for job in &self.spec.jobs {
             let data = self.data_of(job);
-            let files = of_jobs[&job.name]
-                .files()
-                .iter()
-                .filter(|file| file.kind.is_file());
             // Without git nothing has a key, and data are not copied.
-            let is_read = |path: &Path| {
-                self.checkout.is_some() || !data.iter().any(|data| path.starts_with(data))
+            let is_read = |file: &&CodeFile| {
+                let is_data = || data.iter().any(|data| file.real.starts_with(data));
+                file.kind.is_file() && (self.checkout.is_some() || !is_data())
             };
-            let files = files.map(|file| &file.real).filter(|real| is_read(real));
-            counted.extend(files.map(|real| real.as_os_str().to_owned()));
+            let files = of_jobs[&job.name].files().iter().filter(is_read);
+            counted.extend(files.map(|file| file.real.as_os_str().to_owned()));
         }
         let is_small = |path: &Path| {
             let metadata = self.root.join(path).symlink_metadata();
@@ -175,19 +172,15 @@ impl Project {
 
 /// Canaries would run the base's code of a submodule that HEAD has otherwise.
 fn refuse_old_submodule(checkout: &GitCheckout, before: &Tree, now: &Tree) -> AppResult<()> {
-    let submodules = before
-        .files()
-        .iter()
-        .filter(|file| file.kind == PathKind::Submodule);
-    let mut unmoved = submodules
-        .filter(|file| now.get(&file.path) == Some(*file))
-        .peekable();
-    if unmoved.peek().is_none() {
+    let is_unmoved =
+        |file: &&TreeFile| file.kind == PathKind::Submodule && now.get(&file.path) == Some(*file);
+    let unmoved = Vec::from_iter(before.files().iter().filter(is_unmoved));
+    if unmoved.is_empty() {
         return Ok(());
     }
     let head = checkout.tree("HEAD")?;
     let is_old = |file: &&TreeFile| head.get(&file.path).is_some_and(|at_head| at_head != *file);
-    match unmoved.find(is_old) {
+    match unmoved.into_iter().find(is_old) {
         None => Ok(()),
         Some(file) => Err(AppError::failed(format!(
             "the submodule `{}` is checked out at the base's commit, and HEAD names another",

@@ -1,6 +1,6 @@
 //! The spec's file: where it is, and how it is read.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::SpecArguments;
@@ -209,12 +209,10 @@ pub(crate) fn read_limited(file: &Path) -> Result<Vec<u8>, AppError> {
     let name = file.display();
     let refuse = |source: std::io::Error| {
         let error = match source.kind() {
-            std::io::ErrorKind::NotFound => AppError::usage(format!("there is no spec at {name}"))
+            ErrorKind::NotFound => AppError::usage(format!("there is no spec at {name}"))
                 .help("write one with `canary-gate init`, or correct `--spec FILE`"),
-            std::io::ErrorKind::IsADirectory => {
-                AppError::usage(format!("{name} is a folder, not a spec"))
-                    .help("name the file in it: `--spec DIR/canary-gate.yml`")
-            }
+            ErrorKind::IsADirectory => AppError::usage(format!("{name} is a folder, not a spec"))
+                .help("name the file in it: `--spec DIR/canary-gate.yml`"),
             _ => AppError::usage(format!("the spec {name} cannot be read")),
         };
         error.caused_by(source)
