@@ -336,8 +336,7 @@ impl<'a> LocalChannel<'a> {
             // In another thread: where a file system hangs, signals are noticed all the same.
             let read = move || digest_of(&field, &object_path(&channel, &key));
             let reading = tokio::task::spawn_blocking(read).await;
-            let (bytes, sha256) =
-                reading.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
+            let (bytes, sha256) = reading.expect("reading does not panic")?;
             whole.update((object.key.len() as u64).to_be_bytes());
             whole.update(&object.key);
             whole.update(bytes.to_be_bytes());

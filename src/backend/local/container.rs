@@ -79,21 +79,18 @@ impl Container<'_> {
     }
 
     fn input_data_config(&self) -> Value {
-        let channels: BTreeMap<_, _> = self
-            .channels()
-            .map(|channel| {
-                let mut config = json!({
-                    "TrainingInputMode": channel.mode,
-                    "S3DistributionType": channel.distribution,
-                    "RecordWrapperType": "None",
-                });
-                if let Some(content_type) = &channel.content_type {
-                    config["ContentType"] = json!(content_type);
-                }
-                (channel.name.clone(), config)
-            })
-            .collect();
-        json!(channels)
+        let of_channel = |channel: &Channel| {
+            let mut config = json!({
+                "TrainingInputMode": channel.mode,
+                "S3DistributionType": channel.distribution,
+                "RecordWrapperType": "None",
+            });
+            if let Some(content_type) = &channel.content_type {
+                config["ContentType"] = json!(content_type);
+            }
+            (channel.name.clone(), config)
+        };
+        json!(BTreeMap::from_iter(self.channels().map(of_channel)))
     }
 
     /// What reaches this host; a channel of other groups is not there for it.
@@ -210,9 +207,7 @@ impl Container<'_> {
         let hosts = self.cluster.names();
         let groups: BTreeMap<_, _> = self.cluster.groups.iter().zip(self.groups()).collect();
         let hyperparameters = self.script_hyperparameters();
-        let hyperparameters: BTreeMap<_, _> = hyperparameters
-            .map(|(name, value)| (name, decoded(value)))
-            .collect();
+        let hyperparameters = hyperparameters.map(|(name, value)| (name, decoded(value)));
         let entry_point = self.entry_point();
         // Those that a launcher starts processes on, as the toolkit reads them.
         let launched = (self.hyperparameters).get("sagemaker_distribution_instance_groups");
@@ -225,7 +220,7 @@ impl Container<'_> {
             "current_instance_type": "local",
             "distribution_instance_groups": launched.map_or_else(|| json!([]), |value| decoded(value)),
             "hosts": hosts,
-            "hyperparameters": hyperparameters,
+            "hyperparameters": Value::from_iter(hyperparameters),
             "input_config_dir": self.folder("input/config"),
             "input_data_config": self.input_data_config(),
             "input_dir": self.folder("input"),
@@ -257,13 +252,9 @@ impl Container<'_> {
     }
 
     fn channel_folders(&self) -> BTreeMap<&str, String> {
-        let channels = self.channels();
-        channels
-            .map(|channel| {
-                let folder = self.channel_folder(&channel.name);
-                (channel.name.as_str(), folder.to_string_lossy().into_owned())
-            })
-            .collect()
+        let folder = |name: &str| self.folder(&format!("input/data/{name}"));
+        let channels = self.channels().map(|channel| channel.name.as_str());
+        channels.map(|name| (name, folder(name))).collect()
     }
 
     /// Its place among all hosts.
