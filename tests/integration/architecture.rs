@@ -147,6 +147,7 @@ const HOMES: [(&str, &[&str]); 31] = [
         &[
             "backend/local/cache.rs",
             "commands/action/parts.rs",
+            "probe/linux/opened.rs",
             "workspace/project.rs",
         ],
     ),

@@ -95,8 +95,7 @@ pub(super) fn memory_total(controller: Option<&Controller>) -> Option<Bytes> {
 
 /// The cores that this process may use, as `SM_NUM_CPUS` counts them, or the container's CPU quota if that is less.
 pub(super) fn cores() -> f64 {
-    let usable = sched_getaffinity(None).map_or(1, |set| set.count().max(1));
-    let usable = f64::from(usable);
+    let usable = f64::from(sched_getaffinity(None).map_or(1, |set| set.count().max(1)));
     Controller::of_this_process("cpu")
         .and_then(|controller| controller.cpu_quota())
         .map_or(usable, |quota| quota.min(usable))

@@ -10,11 +10,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use walkdir::WalkDir;
 
 use crate::probe::MOST_COUNTED;
 
@@ -45,11 +46,8 @@ impl WatchedChannels {
     /// Those that `base`, which stands for `/opt/ml`, has as folders. None of their files has been opened.
     pub(super) fn below(base: &Path) -> Self {
         let deadline = Instant::now() + LONGEST_WALK;
-        let folders = fs::read_dir(base.join(DATA))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let watched = folders.filter_map(|folder| {
+        let folders = fs::read_dir(base.join(DATA)).into_iter();
+        let watched = folders.flatten().flatten().filter_map(|folder| {
             let name = folder.file_name().into_string().ok()?;
             Some((name, Watched::folder(&folder.path(), deadline)?))
         });
@@ -79,30 +77,17 @@ impl Watched {
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO;
-        let (mut open, mut watched, mut trial) = (vec![folder.to_owned()], 0, None::<PathBuf>);
-        while let Some(next) = open.pop() {
-            let mut watch = |path: &Path| {
+        let (mut watched, mut trial) = (0, None);
+        for entry in WalkDir::new(folder) {
+            let entry = entry.ok().filter(|_| Instant::now() <= deadline)?;
+            let (kind, path) = (entry.file_type(), entry.path());
+            // A file that a link leads to is opened in the folder that it lies in.
+            if kind.is_dir() || kind.is_symlink() {
                 watched += 1;
-                (watched <= MOST_WATCHED).then(|| inotify.add_watch(path, mask).ok())?
-            };
-            watch(&next)?;
-            for entry in fs::read_dir(&next).ok()? {
-                if Instant::now() > deadline {
-                    return None;
-                }
-                let entry = entry.ok()?;
-                let (kind, path) = (entry.file_type().ok()?, entry.path());
-                if kind.is_dir() {
-                    open.push(path);
-                    continue;
-                }
-                if kind.is_symlink() {
-                    // A file is opened in the folder that it lies in.
-                    watch(&path)?;
-                }
-                if trial.is_none() && path.is_file() {
-                    trial = Some(path);
-                }
+                (watched <= MOST_WATCHED).then(|| inotify.add_watch(path, mask).ok())??;
+            }
+            if trial.is_none() && path.is_file() {
+                trial = Some(entry.into_path());
             }
         }
         let mut channel = Self {

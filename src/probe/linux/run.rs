@@ -279,7 +279,7 @@ impl<'a> WatchedRun<'a> {
             }
         };
 
-        let wall = self.started.elapsed();
+        let mut wall = self.started.elapsed();
         self.load.end();
         if self.launched.is_some() {
             // The command's own time is counted once it was waited for, that of the others is not.
@@ -293,20 +293,16 @@ impl<'a> WatchedRun<'a> {
         }
         let stuck = shutdown.map_or(0, |shutdown| self.finish(shutdown));
         // The main process may be a shell that ends at SIGTERM, while its children ignore it and hold the machine.
-        let is_ended = ending.is_some() || self.oom_kills.have_risen();
-        let wall = if is_ended {
-            self.started.elapsed()
-        } else {
-            wall
-        };
+        if ending.is_some() || self.oom_kills.have_risen() {
+            wall = self.started.elapsed();
+        }
         let ending = ending.unwrap_or_else(|| self.own_ending(status));
         // Also where it failed, or was asked to stop, since another process of its launcher was killed for lack of memory.
         let is_well = ending == Ending::Exited { code: 0 };
-        self.report.ending =
-            match self.launched.is_some() && !is_well && self.oom_kills.have_risen() {
-                true => Ending::OutOfMemory,
-                false => ending,
-            };
+        self.report.ending = match &self.launched {
+            Some(_) if !is_well && self.oom_kills.have_risen() => Ending::OutOfMemory,
+            _ => ending,
+        };
         self.report.wall_seconds = Seconds(wall.as_secs_f64());
         let stopped = survivors.saturating_sub(stuck);
         self.report.survivors_ended = u32::try_from(stopped).unwrap_or(u32::MAX);

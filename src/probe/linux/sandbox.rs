@@ -135,9 +135,8 @@ fn overlay(folder: &Path, own: &Path) -> io::Result<()> {
     for (name, layer) in [("lower", folder), ("upper", &upper), ("work", &work)] {
         fs::create_dir_all(layer)?;
         // These divide layers and options.
-        let layer = layer
-            .to_str()
-            .filter(|layer| !layer.contains([':', ',', '\\']));
+        let layer = layer.to_str();
+        let layer = layer.filter(|layer| !layer.contains([':', ',', '\\']));
         options += &format!(",{name}dir={}", layer.ok_or(Errno::EINVAL)?);
     }
     let (kind, flags) = (Some("overlay"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV);
@@ -218,8 +217,7 @@ fn fill_opt(entries: &[fs::DirEntry], old: &str, source: &str) -> io::Result<()>
     }
     let target = Path::new("/opt/ml");
     fs::create_dir(target)?;
-    mount_bind_recursive(Path::new(source), target)?;
-    Ok(())
+    Ok(mount_bind_recursive(Path::new(source), target)?)
 }
 
 /// From here on no other process of this user may trace this one, or read its memory, environment and descriptors in `/proc`.
