@@ -135,10 +135,8 @@ fn exceeded_then(found: &BaseResult, instance: &InstanceConfiguration) -> Vec<Li
     let rows = found.forecasts.iter();
     let of_instance = rows.filter(|row| row.instance.is_same_machines(instance));
     let lines = of_instance.flat_map(|row| &row.budget);
-    lines
-        .filter(|line| line.verdict == LineVerdict::Exceeded)
-        .map(|line| line.line)
-        .collect()
+    let exceeded = lines.filter(|line| line.verdict == LineVerdict::Exceeded);
+    exceeded.map(|line| line.line).collect()
 }
 
 /// The cost of one second of all machines, in USD; else the types that have no price, or the configuration if its prices are none.

@@ -11,10 +11,8 @@ pub fn hold_recorded(job: &Job, checks: &[CheckRecord], report: &mut JobReport) 
     if checks.len() > 1 {
         add(job, &checks.iter().collect::<Vec<_>>(), report);
     } else {
-        not_judged(
-            report,
-            "there is one check only; it is the baseline of those to come",
-        );
+        let why = "there is one check only; it is the baseline of those to come";
+        not_judged(report, why);
     }
 }
 
@@ -27,10 +25,8 @@ pub fn hold_against_earlier(
     report: &mut JobReport,
 ) -> bool {
     let Some(baseline) = earlier.first() else {
-        not_judged(
-            report,
-            "the first check for drift; it is the baseline of those to come",
-        );
+        let why = "the first check for drift; it is the baseline of those to come";
+        not_judged(report, why);
         return true;
     };
     if let Some(before) = &baseline.instance

@@ -70,8 +70,6 @@ impl JobInput<'_> {
 
 /// The price at the time of the newest measurement that has one.
 pub fn measured_price(measurements: &[Measurement]) -> Option<Price> {
-    measurements
-        .iter()
-        .rev()
-        .find_map(|measurement| measurement.price.clone())
+    let mut newest = measurements.iter().rev();
+    newest.find_map(|measurement| measurement.price.clone())
 }

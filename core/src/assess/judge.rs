@@ -99,9 +99,8 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let warnings = main.here.forecast.warnings.clone();
     let of_machines = advice::all(&main.here, input);
-    let costs: Vec<_> = (all.iter())
-        .map(|one| one.here.forecast[Metric::Cost].clone().ok())
-        .collect();
+    let costs = (all.iter()).map(|one| one.here.forecast[Metric::Cost].clone().ok());
+    let costs = Vec::from_iter(costs);
     let by_law = all.iter().filter(|one| one.is_by_law);
     notes.extend(by_law.flat_map(|Judged { row, here, .. }| {
         let notes = here.forecast.notes.iter();
@@ -122,6 +121,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         row.efficiency = other_counts::efficiency(&row.instance, &sources, input);
     }
     let of_counts = other_counts::advice(&forecasts, &costs, input.budget.certainty);
+    let advice = ways_out.chain(where_memory_fits.into_iter().flatten());
     JobReport {
         name: input.name.to_owned(),
         verdict,
@@ -133,12 +133,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         ranking: input.job.and_then(|job| job.ranking),
         forecasts,
         measurements: input.measurements.to_vec(),
-        advice: distinct(
-            ways_out
-                .chain(where_memory_fits.into_iter().flatten())
-                .chain(of_counts)
-                .chain(of_machines),
-        ),
+        advice: distinct(advice.chain(of_counts).chain(of_machines)),
         warnings,
         notes: distinct(notes),
         spend: spend(input.measurements, input.worst_case, full_run),
@@ -266,19 +261,15 @@ fn judge_configuration(
 /// The verdict of a job and its reason. A failed canary outranks all but an exceeded budget.
 fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
     let mut runs = main.measurements.iter();
-    let failed = runs.find(|run| run.has_failed());
-    if let Some(failed) = failed
+    let failed = runs.find(|run| run.has_failed()).map(|run| {
+        let (ending, share) = (run.outcome.ending(), run.fraction);
+        let said = format!("the training code {ending} in the {share} canary");
+        (said, on_fewer(run, input.instance))
+    });
+    if let Some((said, on)) = &failed
         && main.row.verdict == Verdict::Failed
     {
-        return (
-            Verdict::Failed,
-            Reason::new(format!(
-                "the training code {} in the {} canary{}",
-                failed.outcome.ending(),
-                failed.fraction,
-                on_fewer(failed, input.instance),
-            )),
-        );
+        return (Verdict::Failed, Reason::new(format!("{said}{on}")));
     }
     let is_open = matches!(main.row.verdict, Verdict::Unknown | Verdict::NotJudged);
     let is_unread = main.measurements.iter().any(Measurement::is_unread);
@@ -290,14 +281,9 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
             unfinished::cause(&runs, input.job.map(|job| job.canary.max_runtime))
         })
         .flatten();
-    let mut reason = unfinished.unwrap_or_else(|| {
-        Reason::new(verdict::reason(
-            &main.lines,
-            &main.here.forecast,
-            input.instance,
-            input.budget.certainty,
-        ))
-    });
+    let (forecast, certainty) = (&main.here.forecast, input.budget.certainty);
+    let by_lines = || verdict::reason(&main.lines, forecast, input.instance, certainty);
+    let mut reason = unfinished.unwrap_or_else(|| Reason::new(by_lines()));
     let lacks_price = |line: &JudgedLine| {
         let is_cost = matches!(line.row.line, LineKind::Absolute(Metric::Cost));
         is_cost && line.row.verdict == LineVerdict::Unknown && main.here.offer.price().is_none()
@@ -308,12 +294,8 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
             false => "write its price under prices in the spec, or run `canary-gate prices update`",
         });
     }
-    if let Some(failed) = failed {
-        reason.why.push_str(&format!(
-            "; and the training code {} in the {} canary",
-            failed.outcome.ending(),
-            failed.fraction
-        ));
+    if let Some((said, _)) = failed {
+        reason.why.push_str(&format!("; and {said}"));
     }
     if main.lines.iter().any(is_about_memory) {
         match &input.lacks_probe {

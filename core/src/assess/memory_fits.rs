@@ -17,13 +17,10 @@ pub(super) fn where_memory_fits(
     lines: &[JudgedLine],
     input: &JobInput<'_>,
 ) -> Option<String> {
-    let in_question = |line: &JudgedLine| {
-        line.row.line == LineKind::Absolute(Metric::share_of(of))
-            && matches!(
-                line.row.verdict,
-                LineVerdict::Exceeded | LineVerdict::AtRisk
-            )
-    };
+    let over = [LineVerdict::Exceeded, LineVerdict::AtRisk];
+    let share = LineKind::Absolute(Metric::share_of(of));
+    let in_question =
+        |line: &JudgedLine| line.row.line == share && over.contains(&line.row.verdict);
     let kind = input.instance.single_type()?;
     if kind.is_local() || !lines.iter().any(in_question) {
         return None;
@@ -47,9 +44,7 @@ pub(super) fn where_memory_fits(
     };
     let allowed = asked.allowed;
     let others = MemoryOf::ALL.into_iter().filter(|other| *other != of);
-    let needs: Vec<MemoryNeed> = std::iter::once(asked)
-        .chain(others.filter_map(need))
-        .collect();
+    let needs: Vec<MemoryNeed> = [asked].into_iter().chain(others.filter_map(need)).collect();
     let gpus = own.capacity().map_or(0, |capacity| capacity.gpus);
     // A machine that ran out of memory is too small, whatever others measured.
     let is_larger = |candidate: &Candidate| {
@@ -110,11 +105,10 @@ pub(super) fn listed<'a>(input: &'a JobInput<'_>) -> impl Iterator<Item = Candid
         .filter_map(|name| name.parse::<InstanceType>().ok())
         .filter(|kind| (input.is_allowed)(kind))
         .filter_map(|kind| {
+            let offer = (input.offer_of)(&InstanceConfiguration::one(kind.clone()));
             Some(Candidate {
                 capacity: tables::capacity(&kind)?,
-                price: (input.offer_of)(&InstanceConfiguration::one(kind.clone()))
-                    .price()
-                    .cloned(),
+                price: offer.price().cloned(),
                 kind,
             })
         })

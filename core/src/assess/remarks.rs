@@ -16,9 +16,8 @@ pub fn short_run(skip_below: Seconds, report: &JobReport) -> Option<String> {
     if full_run >= skip_below {
         return None;
     }
-    let taken: Seconds = (report.measurements.iter())
-        .filter_map(Measurement::time)
-        .sum();
+    let times = report.measurements.iter().filter_map(Measurement::time);
+    let taken: Seconds = times.sum();
     let share = Percent(100.0 * taken.0 / full_run.0);
     Some(format!(
         "This job is hardly worth canaries: a full run is forecast at {full_run}, and they took {taken} ({share} of it). The training itself can run in CI in place of this check; a lower `canary.skip_below` ({skip_below}) ends this advice."
