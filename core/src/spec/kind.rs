@@ -96,10 +96,7 @@ impl Reader<'_> {
         if let Some((_, meant)) = all.iter().find(|(word, _)| *word == written) {
             return Some(*meant);
         }
-        let spelled = |word: &Json| {
-            word.as_str()
-                .map_or_else(|| word.to_string(), str::to_owned)
-        };
+        let spelled = |word: &Json| word.to_string().trim_matches('"').to_owned();
         let known: Vec<String> = all.iter().map(|(word, _)| spelled(word)).collect();
         match &node.value {
             Value::Text(text) if known.contains(text) => {
