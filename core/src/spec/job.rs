@@ -123,10 +123,8 @@ impl Reader<'_> {
         let training = (keys.training).and_then(|it| self.training(at, it, sampling));
         let share = (keys.share).map(|it| self.share(&at.key("share"), it, training.as_ref()));
         let (share, following) = share.unwrap_or_default();
-        let is_sampled =
-            |training: &Training| training.channels.iter().any(|it| it.sample.is_drawn());
-        let is_work_alone =
-            sampling == SampledBy::GateIfAny && training.as_ref().is_some_and(|it| !is_sampled(it));
+        let is_work_alone = sampling == SampledBy::GateIfAny
+            && training.as_ref().is_some_and(|it| !it.is_sampled());
         let [fractions, counts] = ["fractions", "counts"]
             .map(|key| keys.work.is_some() && self.is_written(&canary_at.key(key)));
         rules! { self, canary_at;

@@ -7,9 +7,8 @@ use std::path::Path;
 const LISTED: &str = include_str!("data/secret_places.txt");
 
 fn places() -> impl Iterator<Item = &'static str> {
-    LISTED
-        .lines()
-        .filter_map(|line| line.strip_prefix("place "))
+    let lines = LISTED.lines();
+    lines.filter_map(|line| line.strip_prefix("place "))
 }
 
 /// Whether a path below the home folder is, lies in, or holds a place of keys and passwords.

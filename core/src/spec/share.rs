@@ -318,10 +318,7 @@ impl fmt::Display for Work {
 impl Job {
     /// Whether canaries hold all of the data, and differ in their work alone.
     pub fn differs_in_work_alone(&self) -> bool {
-        let mut channels = self.training.channels.iter();
-        self.work.is_some()
-            && self.share.is_none()
-            && !channels.any(|channel| channel.sample.is_drawn())
+        self.work.is_some() && self.share.is_none() && !self.training.is_sampled()
     }
 }
 

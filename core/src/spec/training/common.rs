@@ -58,6 +58,12 @@ impl Training {
         PrintedMetric::new(name, pattern).ok()
     }
 
+    /// Whether something is drawn of a channel.
+    pub fn is_sampled(&self) -> bool {
+        let mut channels = self.channels.iter();
+        channels.any(|channel| channel.sample.is_drawn())
+    }
+
     /// How many processes of the job start on a machine: those of the launcher, by its GPUs, and on each of several the parameter
     /// server of AWS's TensorFlow image (`sagemaker_tensorflow_container/training.py`).
     pub fn processes(&self, gpus: u32, machines: u32) -> u32 {
