@@ -303,9 +303,8 @@ fn take_prices(project: &mut Project, of_base: Vec<BaseFile>, shown: &str) -> Op
 /// That the recording is another than the base's: what is replayed is the change's own word. `None` where it is the same, or cannot be
 /// read, which is an error of its own.
 fn recording_note(project: &Project, base: &Tree, shown: &str) -> Option<String> {
-    let file = project
-        .recording_file(project.spec.recording.as_deref()?)
-        .ok()?;
+    let written = project.spec.recording.as_deref()?;
+    let file = project.recording_file(written).ok()?;
     let path = file.strip_prefix(&project.root).ok()?;
     let differs = match base.get(path).map(|of_base| &of_base.blob) {
         None => format!("is not on {shown}"),

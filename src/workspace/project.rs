@@ -231,9 +231,8 @@ impl Project {
     /// Those of `paths` that lie in the checkout, relative to its root.
     pub(crate) fn relative<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
         let inside = paths.filter_map(|path| git::own_files::below(&self.root, path));
-        inside
-            .map(|path| path.to_string_lossy().into_owned())
-            .collect()
+        let written = inside.map(|path| path.to_string_lossy().into_owned());
+        written.collect()
     }
 
     /// A path as written, relative to the checkout root, with no link resolved; `None` if it lies elsewhere.

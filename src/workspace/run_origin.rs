@@ -1,6 +1,7 @@
 //! Where a run comes from: which part of the history it writes and reads, and what its records say of it.
 
 use crate::history::{Command, Event, Scope, Writer};
+use crate::workspace::environment::variable;
 use crate::workspace::{Checkout, Project};
 
 /// The origin of a run.
@@ -14,7 +15,6 @@ impl RunOrigin {
     /// The origin by the variables of GitHub Actions; local without them.
     pub(crate) fn of_environment(project: &Project, command: Command) -> Self {
         let commit = project.checkout.as_ref().and_then(Checkout::commit);
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         if variable("GITHUB_ACTIONS").as_deref() == Some("true") {
             return Self::in_actions(&variable, commit.as_deref(), command);
         }

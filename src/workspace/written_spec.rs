@@ -40,9 +40,8 @@ impl WrittenSpec {
         let bytes = read_limited(&file)?;
         let name = file.to_string_lossy();
         let spec = parse(&name, &bytes)?;
-        let real = file
-            .canonicalize()
-            .or_fail(|| AppError::failed(format!("{name} cannot be read")))?;
+        let real = file.canonicalize();
+        let real = real.or_fail(|| AppError::failed(format!("{name} cannot be read")))?;
         Ok(Self {
             spec,
             folder: folder_of(&real).to_owned(),
