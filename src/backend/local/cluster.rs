@@ -41,14 +41,12 @@ pub(super) struct ChannelShare<'a> {
 impl<'a> Cluster<'a> {
     /// Its hosts have no data yet.
     pub(super) fn of(configuration: &InstanceConfiguration) -> Self {
-        let counts = match configuration {
-            InstanceConfiguration::Homogeneous(_, count) => vec![(ONE_GROUP, *count)],
-            InstanceConfiguration::Heterogeneous { groups, .. } => groups
-                .iter()
-                .map(|group| (group.name.as_str(), group.count))
-                .collect(),
-        };
-        let has_named_groups = matches!(configuration, InstanceConfiguration::Heterogeneous { .. });
+        let groups = configuration.groups().iter();
+        let mut counts = Vec::from_iter(groups.map(|group| (group.name.as_str(), group.count)));
+        let has_named_groups = !counts.is_empty();
+        if !has_named_groups {
+            counts.push((ONE_GROUP, configuration.total_count()));
+        }
         let is_single = configuration.total_count() == 1;
         let mut hosts: Vec<ClusterHost<'a>> = (1_u32..)
             .zip(groups_in_turn(&counts))
