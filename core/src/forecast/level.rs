@@ -26,11 +26,7 @@ pub(super) fn utilization(points: &[Observation], subject: &str) -> Result<Predi
         return Err(too_few(points.len(), subject));
     }
     let mut points = points.to_vec();
-    points.sort_by(|a, b| {
-        a.share
-            .total_cmp(&b.share)
-            .then(a.value.total_cmp(&b.value))
-    });
+    points.sort_by(|a, b| (a.share.total_cmp(&b.share)).then(a.value.total_cmp(&b.value)));
     let count = count_as_float(points.len());
     let weight_total: f64 = points.iter().map(|point| point.share).sum();
     let weight = |point: &Observation| point.share / weight_total;

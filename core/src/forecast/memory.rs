@@ -70,7 +70,10 @@ pub(super) fn forecast(
     if of == MemoryOf::Gpu && !known.is_measured && doubt_of_source.is_none() {
         return of_averages(runs);
     }
-    if of == MemoryOf::Gpu && is_full_at_every_size(runs, offer) {
+    let percents = percents(runs, offer, of);
+    // However small the canaries were: what was seen of the GPU says nothing of what is needed.
+    let is_full = !percents.is_empty() && percents.iter().all(|percent| *percent >= FULL_GPU);
+    if of == MemoryOf::Gpu && is_full {
         let all = format!(
             "every canary held {} or more of the GPU's memory, as a framework that takes all of it beforehand does at any size: let it take what it needs (`TF_FORCE_GPU_ALLOW_GROWTH=true`, `XLA_PYTHON_CLIENT_PREALLOCATE=false`)",
             Percent(FULL_GPU)
@@ -81,10 +84,11 @@ pub(super) fn forecast(
     let percent = worst_group(runs, offer, of).map_or(percent, Ok);
     let bytes = with_seen(bytes, full.and_then(peak_bytes(of)));
     let percent = with_seen(percent, full.and_then(|run| percent_of_run(run, offer, of)));
-    let pool = || (of == MemoryOf::Gpu && is_pool_of_jax(runs, offer)).then_some(Doubt::JaxPool);
+    let pool =
+        || (of == MemoryOf::Gpu && is_pool_of_jax(runs, &percents)).then_some(Doubt::JaxPool);
     known.doubt = doubt_of_source.or_else(pool);
     if percent.is_err() {
-        known.at_least = percents(runs, offer, of).into_iter().reduce(f64::max);
+        known.at_least = percents.iter().copied().reduce(f64::max);
     }
     MemoryForecast {
         bytes,
@@ -196,14 +200,8 @@ fn of_averages(runs: &Runs) -> MemoryForecast {
     }
 }
 
-/// Whether what was seen of the GPU says nothing of what is needed: it was full in all canaries, however small they are.
-fn is_full_at_every_size(runs: &Runs, offer: &Offer) -> bool {
-    let percents = percents(runs, offer, MemoryOf::Gpu);
-    !percents.is_empty() && percents.iter().all(|percent| *percent >= FULL_GPU)
-}
-
 /// Whether what was seen of the GPU is what JAX takes beforehand, as much at one size as at another.
-fn is_pool_of_jax(runs: &Runs, offer: &Offer) -> bool {
+fn is_pool_of_jax(runs: &Runs, percents: &[f64]) -> bool {
     let entered = || runs.entered().iter();
     let mut sizes = entered().map(|run| (run.data_share(), run.work_share()));
     let first = sizes.next();
@@ -212,7 +210,6 @@ fn is_pool_of_jax(runs: &Runs, offer: &Offer) -> bool {
     let least = held.iter().copied().reduce(f64::min);
     let apart =
         (held.iter().copied().reduce(f64::max).zip(least)).map(|(most, least)| most - least);
-    let percents = percents(runs, offer, MemoryOf::Gpu);
     sizes.any(|size| Some(size) != first)
         && percents.iter().all(|percent| JAX_POOL.contains(percent))
         && apart.is_some_and(|apart| apart <= GPU_MEMORY_STEP.as_f64())

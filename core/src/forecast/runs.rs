@@ -39,11 +39,10 @@ impl<'a> Runs<'a> {
         let mut entered = Vec::new();
         let mut left_out: BTreeMap<&'static str, Vec<&Measurement>> = BTreeMap::new();
         for run in newest.kept.iter().copied() {
-            match reason_to_leave_out(run) {
-                None if Some(run.abscissa()) != abscissa => left_out
-                    .entry("varied the data where the newest run varied the work, or the other way round")
-                    .or_default()
-                    .push(run),
+            let is_other = Some(run.abscissa()) != abscissa;
+            let of_other =
+                "varied the data where the newest run varied the work, or the other way round";
+            match reason_to_leave_out(run).or(is_other.then_some(of_other)) {
                 None => entered.push(run),
                 Some(reason) => left_out.entry(reason).or_default().push(run),
             }

@@ -29,8 +29,10 @@ impl LawsOfTime {
     pub(super) fn of(runs: &Runs) -> Self {
         let is_there =
             |(phase, _): Phase| !runs.all_have(|run| phase(run).is_some_and(|time| time.0 == 0.0));
+        // Runs that were ended at their limit would have taken longer.
+        let whole = runs.weigh("time", &prior::TIME, |run| seconds(run.time()));
         Self {
-            whole: whole(runs),
+            whole: whole.map(|laws| laws.given_at_least(&runs.lower_bounds())),
             phases: PHASES.map(|(phase, prior)| {
                 let weighed = runs.weigh("the phase", prior, |run| seconds(phase(run)));
                 weighed.ok()
@@ -67,12 +69,6 @@ impl LawsOfTime {
     pub(super) fn law(&self) -> Option<Law> {
         self.whole.as_ref().ok().map(Posterior::law)
     }
-}
-
-/// The billed time, given that runs which were ended at their limit would have taken longer.
-fn whole(runs: &Runs) -> Result<Posterior, Unknown> {
-    let posterior = runs.weigh("time", &prior::TIME, |run| seconds(run.time()))?;
-    Ok(posterior.given_at_least(&runs.lower_bounds()))
 }
 
 /// Whether the run measured every phase that is billed, and they make up its billed time.

@@ -65,13 +65,10 @@ impl Side {
     }
 
     /// The side with less weight for runs far from its own law, and the squares of the residuals from the closest law.
-    pub(super) fn reweighed(self, prior: &Prior) -> (Self, f64) {
+    pub(super) fn reweighed(mut self, prior: &Prior) -> (Self, f64) {
         let (posterior, observations) = Posterior::fit_and_reweigh(&self.observations, prior);
-        let side = Self {
-            observations,
-            ..self
-        };
-        (side, posterior.least_squares())
+        self.observations = observations;
+        (self, posterior.least_squares())
     }
 }
 
