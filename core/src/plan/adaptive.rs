@@ -150,19 +150,14 @@ struct NextRung {
 
 /// The next canary, or why there is none. Deterministic.
 pub fn next(situation: &Situation) -> Result<RoundRun, StopReason> {
-    next_by(
-        situation,
-        CanaryTime::learn(situation.measurements).as_ref(),
-    )
+    let time = CanaryTime::learn(situation.measurements);
+    next_by(situation, time.as_ref())
 }
 
 /// The same by times that were learned from the runs that have ended: some of the situation's may still be supposed.
 fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun, StopReason> {
-    if situation
-        .measurements
-        .iter()
-        .any(|run| !run.is_completed() && run.outcome != Outcome::TimedOut)
-    {
+    let is_bad = |run: &Measurement| !run.is_completed() && run.outcome != Outcome::TimedOut;
+    if situation.measurements.iter().any(is_bad) {
         return Err(StopReason::Ended);
     }
     let enough = has_enough(situation.measurements);
@@ -174,10 +169,7 @@ fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun,
     }
     let left = situation.left();
     let limit = Seconds(left.min(situation.max_runtime.0));
-    let run = |rung: &Rung| {
-        let rung = *rung;
-        Ok(RoundRun { rung, limit })
-    };
+    let run = |&rung: &Rung| Ok(RoundRun { rung, limit });
     let Some(time) = time else {
         // The time of a first run is unknown except for its limit; if it timed out, no larger one is run.
         return match situation.open_rungs().next() {

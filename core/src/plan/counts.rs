@@ -47,10 +47,9 @@ pub(super) fn on_counts(
     let each = part / count_as_float(further.len());
     for count in further {
         let instance = with_count(configuration, count);
-        let most = if instance == *configuration {
-            part
-        } else {
-            each
+        let most = match instance == *configuration {
+            true => part,
+            false => each,
         };
         match canary_on(job, dataset, &instance, runs, most) {
             Some(run) => one.counts.push(run),

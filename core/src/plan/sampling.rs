@@ -209,15 +209,12 @@ impl SampleOrder {
                 })
                 .collect();
             blocks.sort_unstable();
-            let places = blocks
-                .into_iter()
-                .enumerate()
-                .map(|(place, (rank, block))| {
-                    let share = count_as_float(place) / f64::from(count);
-                    // The bits of such a number are in its order.
-                    (share.to_bits(), rank, BlockPlace { file, block })
-                });
-            ranked.extend(places);
+            let blocks = blocks.into_iter().enumerate();
+            ranked.extend(blocks.map(|(place, (rank, block))| {
+                let share = count_as_float(place) / f64::from(count);
+                // The bits of such a number are in its order.
+                (share.to_bits(), rank, BlockPlace { file, block })
+            }));
         }
         ranked.sort_unstable();
         let drawn = ranked.into_iter().take(want).map(|(_, _, place)| place);

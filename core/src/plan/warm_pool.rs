@@ -251,12 +251,10 @@ impl PoolPlan {
             return Err(NoPool::NoQuota);
         }
         let earlier = one.earlier.ok_or(NoPool::NotKnown)?;
-        if let Some(why) = earlier.refusal(one.canaries, at_once) {
-            return Err(why);
-        }
+        let refusal = earlier.refusal(one.canaries, at_once);
+        refusal.map_or(Ok(()), Err)?;
         let longest = Usd(price.0 * KEEP_ALIVE.0 * count_as_float(one.canaries));
-        let share = Usd(SHARE * self.spend_limit.0);
-        let most = least(left, share);
+        let most = least(left, Usd(SHARE * self.spend_limit.0));
         if longest > most {
             return Err(NoPool::TooDear(longest, most));
         }
