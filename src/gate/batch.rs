@@ -330,8 +330,9 @@ impl Batch<'_> {
         if self.runner.gate_run.is_resumed {
             measurement.idle_seconds = None;
         }
+        measurement.run = Some(self.runner.gate_run.id.clone());
         let offer = self.runner.project.offer(&run.instance);
-        let measurement = self.of_run(priced(measurement, &offer));
+        let measurement = priced(measurement, &offer);
         match measurement.reused {
             Some(reused) => self.by.account.reuse(reused.saved_usd),
             None => self.by.account.carry(measurement.cost),
@@ -404,19 +405,12 @@ impl Batch<'_> {
         let records = self.by.records;
         let paid = || records.and_then(|records| records.paid(&measurement));
         let measurement = Measurement {
+            run: Some(self.runner.gate_run.id.clone()),
             ended_early: run.ends_early && measurement.outcome == Outcome::TimedOut,
             reused: measurement.reused.or_else(paid),
             ..measurement
         };
-        self.of_run(priced(measurement, offer))
-    }
-
-    /// The measurement as one of this run of the gate.
-    fn of_run(&self, measurement: Measurement) -> Measurement {
-        Measurement {
-            run: Some(self.runner.gate_run.id.clone()),
-            ..measurement
-        }
+        priced(measurement, offer)
     }
 }
 

@@ -60,8 +60,7 @@ fn prepare(project: &Project, is_first: bool) -> AppResult<()> {
     files::make_state_folder(&state)?;
     let folder = state.join(FOLDER);
     let cannot_write = |source| files::cannot_write(&folder, source);
-    let is_link = |metadata: fs::Metadata| metadata.is_symlink();
-    if folder.symlink_metadata().is_ok_and(is_link) {
+    if folder.is_symlink() {
         return Err(AppError::failed(format!("{} is a link", folder.display()))
             .help("remove the link; logs are kept in a folder of the gate's own"));
     }
@@ -90,10 +89,9 @@ fn file_name(job: &str) -> String {
         false => '-',
     };
     let name: String = job.chars().map(plain).take(NAME_LENGTH).collect();
-    let name = name.trim_start_matches('-');
-    match name.is_empty() {
-        true => "job".to_owned(),
-        false => name.to_owned(),
+    match name.trim_start_matches('-') {
+        "" => "job".to_owned(),
+        name => name.to_owned(),
     }
 }
 

@@ -205,11 +205,10 @@ impl<'a> Lab<'a> {
         if let Some(why_not) = &self.given_up {
             return Some(Err(why_not.clone()));
         }
-        if self.late_failure.is_some() {
-            return Some(Err(NotMeasured::CouldNotRun));
-        }
         // There is no verdict yet: what is read of it now would have no cost in the report that has one.
-        if self.input.runner.part == RunPart::Collect && self.states[0].broke_off.is_some() {
+        let is_unjudged =
+            self.input.runner.part == RunPart::Collect && self.states[0].broke_off.is_some();
+        if self.late_failure.is_some() || is_unjudged {
             return Some(Err(NotMeasured::CouldNotRun));
         }
         // Before a signal it did not come to its turn.

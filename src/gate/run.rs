@@ -8,7 +8,7 @@ use crate::assess::whole_report;
 use crate::backend::{BackendEnd, RunPart};
 use crate::change::AffectedJob;
 use crate::console::signals::Interruption;
-use crate::console::{AppError, Loudness, printable, say};
+use crate::console::{AppError, Loudness, StepResult, printable, say};
 use crate::gate::account::{self, BillingState};
 use crate::gate::job_gate::{Gate, JobGate};
 use crate::gate::measurements_file::MeasurementsFile;
@@ -49,9 +49,8 @@ pub(crate) async fn run(
     // What was detached is paid already.
     runner.is_limited_in_dollars = request.part != RunPart::Collect
         && (request.max_spend.is_some() || pull_request.account().is_some());
-    let file = request.measurements;
-    let file = file.map(|path| MeasurementsFile::open(path, &project.root));
-    let file = file.transpose()?;
+    let open = |path| MeasurementsFile::open(path, &project.root);
+    let file = request.measurements.map(open).transpose()?;
     project.warn(loudness);
 
     warn_of_no_price(project, affected, request);
@@ -99,14 +98,11 @@ pub(crate) async fn run(
     gated.left = left;
     gated.committed = accounts.iter().map(Account::committed).sum();
     gated.notes.extend(pull_request.note());
-    if let Some(error) = history.take_failure() {
-        let error = error.during("keeping what was found in the history");
-        gated.failures.push((None, error));
-    }
-    if let Err(error) = finished {
-        let error = AppError::from(error).during("stopping what was started");
-        gated.failures.push((None, error));
-    }
+    let kept = history.take_failure().map_or(Ok(()), Err);
+    let kept = kept.during("keeping what was found in the history");
+    let finished = finished.during("stopping what was started");
+    let failures = kept.err().into_iter().chain(finished.err());
+    gated.failures.extend(failures.map(|error| (None, error)));
     Ok(gated)
 }
 

@@ -158,22 +158,24 @@ impl RunHistory {
         let is_same = |record: &Record| {
             record.code_key == code && record.data_key == data && is_of_instance(record, job)
         };
-        let found = self.newest(&job.name, is_same).await?;
-        Ok(found.and_then(with_forecast))
+        self.newest(&job.name, is_same).await
     }
 
     /// What the canaries of the newest check of a job on its instance took, of whatever code and data.
     pub(crate) async fn last_spend(&self, job: &Job) -> AppResult<Option<ExpectedSpend>> {
         let is_of_it = |record: &Record| is_of_instance(record, job);
         let found = self.newest(&job.name, is_of_it).await?;
-        Ok(found.and_then(|record| {
-            let runs = &record.forecast()?.measurements;
+        Ok(found.map(|(record, check)| {
+            let runs = check.measurements.iter();
             let saved = |run: &Measurement| run.reused.and_then(|reused| reused.saved_usd);
-            Some(ExpectedSpend {
-                usd: runs.iter().map(|run| run.cost.or_else(|| saved(run))).sum(),
-                time: runs.iter().filter_map(Measurement::time).sum(),
+            ExpectedSpend {
+                usd: runs
+                    .clone()
+                    .map(|run| run.cost.or_else(|| saved(run)))
+                    .sum(),
+                time: runs.filter_map(Measurement::time).sum(),
                 at: record.recorded_at,
-            })
+            }
         }))
     }
 
@@ -184,8 +186,7 @@ impl RunHistory {
             runs.is_some_and(|runs| runs.iter().any(|run| run.is_on(&job.instance)))
         };
         let found = self.newest(&job.name, is_on_it).await?;
-        let check = found.as_ref().and_then(Record::forecast);
-        Ok(check.map_or_else(Vec::new, |check| check.measurements.clone()))
+        Ok(found.map_or_else(Vec::new, |(_, check)| check.measurements))
     }
 
     /// The newest forecast of a job on record that is so.
@@ -193,10 +194,11 @@ impl RunHistory {
         &self,
         job: &str,
         is_so: impl FnMut(&Record) -> bool,
-    ) -> AppResult<Option<Record>> {
+    ) -> AppResult<Option<RecordedForecast>> {
         let entries = self.of_job(job).await?;
         let forecasts = history::forecasts(&entries);
-        Ok(self.seen(self.kept.first(forecasts, is_so).await?))
+        let found = self.seen(self.kept.first(forecasts, is_so).await?);
+        Ok(found.and_then(with_forecast))
     }
 
     /// Keeps the forecast of a job.
@@ -320,12 +322,10 @@ impl RunHistory {
     /// Where there is no baseline and a record cannot be read: it may be the one.
     pub(crate) async fn checks(&self, job: &str) -> AppResult<Vec<RecordedForecast>> {
         let is_check = |record: &Record| {
-            let found = record.forecast();
-            let is_baseline = found.is_some_and(|found| found.is_baseline);
-            let is_meant = is_baseline || record.writer.command == Command::Drift;
-            is_meant
-                && found.is_some_and(record::ForecastRecord::is_whole)
-                && record.writer.branch == self.writer.branch
+            let is_drift = record.writer.command == Command::Drift;
+            let is_meant = record.writer.branch == self.writer.branch;
+            let found = record.forecast().filter(|found| found.is_whole());
+            is_meant && found.is_some_and(|found| found.is_baseline || is_drift)
         };
         let entries = self.of_job(job).await?;
         let series = self.kept.series(&entries, is_check).await?;

@@ -166,25 +166,22 @@ impl ConfigurationState {
 /// Nothing is paid for a forecast that cannot be made.
 async fn worst_of_the_fewest(input: &LabInput<'_>, one: &Configuration) -> Result<Usd, AppError> {
     let mut worst = Usd(0.0);
-    let Ok(PlannedRuns::Fixed(runs)) = &one.planned.runs else {
+    let is_limited = one.account.is_of_pull_request();
+    let (true, Ok(PlannedRuns::Fixed(runs))) = (is_limited, &one.planned.runs) else {
         return Ok(worst);
     };
-    if !one.account.is_of_pull_request() {
-        return Ok(worst);
-    }
     for run in &runs[..plan::fewest(runs)] {
-        let known = match input.records {
-            Some(records) => records.found(run).await?,
-            None => None,
-        };
-        if known.is_none() {
-            let offer = input.runner.project.offer(&run.instance);
-            let of_run = plan::worst_case(std::slice::from_ref(run), &offer);
-            // Its machines may be kept after it, which is set aside with it.
-            let kept = input.ready.room(&run.instance).keep_alive;
-            let kept = offer.cost(kept.unwrap_or_default());
-            worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
+        if let Some(records) = input.records
+            && records.found(run).await?.is_some()
+        {
+            continue;
         }
+        let offer = input.runner.project.offer(&run.instance);
+        let of_run = plan::worst_case(std::slice::from_ref(run), &offer);
+        // Its machines may be kept after it, which is set aside with it.
+        let kept = input.ready.room(&run.instance).keep_alive;
+        let kept = offer.cost(kept.unwrap_or_default());
+        worst = worst + of_run.unwrap_or_default() + kept.unwrap_or_default();
     }
     // The account takes no more.
     let most = one.account.left().unwrap_or(worst);

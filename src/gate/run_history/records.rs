@@ -81,12 +81,9 @@ impl Records<'_> {
             return Ok(true);
         };
         let is_of_another = |record: &Record| {
-            let mut measurements = record.measurements().iter();
-            !is_adopted(record)
-                && measurements.any(|one| {
-                    one.training_job.as_deref() == Some(training_job)
-                        && one.run != self.history.writer.run
-                })
+            let is_it = |one: &&Measurement| one.training_job.as_deref() == Some(training_job);
+            let mut found = record.measurements().iter().filter(is_it);
+            !is_adopted(record) && found.any(|one| one.run != self.history.writer.run)
         };
         let measured = self.history.newest_canary(self.job, &key, is_of_another);
         let Some(record) = measured.await? else {
