@@ -164,10 +164,8 @@ fn phase(status: &str) -> String {
 /// be one on machines that were kept; only the description of the job before says so.
 fn start(provisioning: Option<Seconds>, spans: &Spans<'_>) -> Option<Start> {
     let count = |names: &[&str]| {
-        spans
-            .iter()
-            .filter(|(name, _)| names.contains(name))
-            .count()
+        let own = spans.iter().filter(|(name, _)| names.contains(name));
+        own.count()
     };
     // It must have got machines, and this once: after an interruption the sum says nothing.
     let has_worked = count(&["Downloading", "Training", "Uploading"]) > 0;

@@ -249,28 +249,22 @@ fn hyperparameters(launch: &Launch<'_>) -> BTreeMap<String, String> {
     all.extend(launcher.map(|(name, value)| (name.to_owned(), value)));
     all.entry("sagemaker_container_log_level".to_owned())
         .or_insert_with(|| "20".to_owned());
-    all.extend([
-        ("sagemaker_program".to_owned(), json(&script.program)),
-        (
-            "sagemaker_submit_directory".to_owned(),
-            json(&channels::code_directory(launch, script)),
-        ),
-        ("sagemaker_region".to_owned(), json(launch.region)),
-        (
-            "sagemaker_job_name".to_owned(),
-            json(&launch.name.to_string()),
-        ),
-    ]);
+    let directory = channels::code_directory(launch, script);
+    let own = [
+        ("sagemaker_program", script.program.as_str()),
+        ("sagemaker_submit_directory", &directory),
+        ("sagemaker_region", launch.region),
+        ("sagemaker_job_name", &launch.name.to_string()),
+    ];
+    all.extend(own.map(|(name, value)| (name.to_owned(), json(value))));
     all
 }
 
 fn environment(launch: &Launch<'_>) -> OutsideResult<BTreeMap<String, String>> {
     let of_job = canary::environment(&launch.job.training, launch.run.handed(launch.job).as_ref());
     // A script that knows the mark could speak for the probe.
-    if let Some((name, _)) = of_job
-        .iter()
-        .find(|(name, _)| [MARK_VARIABLE, ENTRY_VARIABLE].contains(&name.as_str()))
-    {
+    let mut names = of_job.iter().map(|(name, _)| name.as_str());
+    if let Some(name) = names.find(|name| [MARK_VARIABLE, ENTRY_VARIABLE].contains(name)) {
         return Err(OutsideError::of(format!(
             "jobs.{}.training.environment.{name}: canary-gate itself speaks with its probe through this variable",
             launch.job.name

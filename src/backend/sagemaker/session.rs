@@ -278,16 +278,11 @@ impl SagemakerBackend {
     async fn rights_to_jobs(&self) -> [AccountAnswer; 3] {
         let listing = self.aws().sagemaker.list_training_jobs();
         let listing = listing.name_contains(NO_JOB);
-        let (look, list) = (self.describe(NO_JOB).await, self.jobs_listed(listing).await);
-        [
-            right("rights", "look at training jobs", denied(look)),
-            right("rights", "list training jobs", denied(list)),
-            right(
-                "rights",
-                "stop training jobs",
-                denied(self.ask_to_stop(NO_JOB).await),
-            ),
-        ]
+        let look = denied(self.describe(NO_JOB).await);
+        let list = denied(self.jobs_listed(listing).await);
+        let stop = denied(self.ask_to_stop(NO_JOB).await);
+        [("look at", look), ("list", list), ("stop", stop)]
+            .map(|(what, denied)| right("rights", &format!("{what} training jobs"), denied))
     }
 
     /// Why logs may not be read.

@@ -17,6 +17,7 @@ use super::tags::{
 use crate::aws::call::{Call, CallError, CallResult};
 use crate::aws::s3_uri::S3Uri;
 use crate::backend::{BilledJob, SagemakerBackend};
+use crate::grammar::distinct;
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::Job;
 use crate::units::Seconds;
@@ -127,13 +128,9 @@ impl SagemakerBackend {
         let mut places = Vec::new();
         for job in jobs {
             let output = output(job)?;
-            for place in names.iter().flat_map(|name| places_in(&output, name)) {
-                if !places.contains(&place) {
-                    places.push(place);
-                }
-            }
+            places.extend(names.iter().flat_map(|name| places_in(&output, name)));
         }
-        Ok(places)
+        Ok(distinct(places))
     }
 
     /// Whether a place in a folder is named like a canary's training job, and that is over, or never came.
