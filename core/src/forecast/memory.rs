@@ -84,9 +84,8 @@ pub(super) fn forecast(
     let percent = worst_group(runs, offer, of).map_or(percent, Ok);
     let bytes = with_seen(bytes, full.and_then(peak_bytes(of)));
     let percent = with_seen(percent, full.and_then(|run| percent_of_run(run, offer, of)));
-    let pool =
-        || (of == MemoryOf::Gpu && is_pool_of_jax(runs, &percents)).then_some(Doubt::JaxPool);
-    known.doubt = doubt_of_source.or_else(pool);
+    let is_pool = of == MemoryOf::Gpu && is_pool_of_jax(runs, &percents);
+    known.doubt = doubt_of_source.or(is_pool.then_some(Doubt::JaxPool));
     if percent.is_err() {
         known.at_least = percents.iter().copied().reduce(f64::max);
     }
