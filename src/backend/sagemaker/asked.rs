@@ -44,23 +44,19 @@ impl AskedJob {
         let mut environment = sorted(job.environment());
         environment.remove(MARK_VARIABLE);
         let output = job.output_data_config().and_then(|it| it.s3_output_path());
+        let output = output.map(|path| path.trim_end_matches('/'));
         let is_spot = job.enable_managed_spot_training() == Some(true);
+        let machines = (job.resource_config().map(machines), is_spot);
         let is_encrypted = job.enable_inter_container_traffic_encryption() == Some(true);
         Self(vec![
             ("its image", said(&image)),
             ("its command", said(&command.unwrap_or_default())),
-            (
-                "its machines",
-                said(&(job.resource_config().map(machines), is_spot)),
-            ),
+            ("its machines", said(&machines)),
             ("its data", said(&data)),
             ("its hyperparameters", said(&sorted(job.hyper_parameters()))),
             ("its environment", said(&environment)),
             ("its role", said(&job.role_arn())),
-            (
-                "its output",
-                said(&output.map(|path| path.trim_end_matches('/'))),
-            ),
+            ("its output", said(&output)),
             ("its encryption", said(&is_encrypted)),
         ])
     }
@@ -78,9 +74,8 @@ fn said(value: &impl Debug) -> String {
 
 fn sorted(pairs: Option<&std::collections::HashMap<String, String>>) -> BTreeMap<&str, &str> {
     let pairs = pairs.into_iter().flatten();
-    pairs
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect()
+    let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
+    pairs.collect()
 }
 
 /// Every type that the job may run on with its count, those of groups with their names.

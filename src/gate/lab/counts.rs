@@ -1,7 +1,7 @@
 //! Canaries of one configuration on several counts of its machines: the design runs on the first, one canary on each other.
 
 use super::configuration::{BatchKind, CanaryBatch};
-use super::design::{ConfigurationDesign, NextCanaries, provisional};
+use super::design::{ConfigurationDesign, NextCanaries, is_written_to_fail, provisional};
 use crate::assess::input::JobRuns;
 use crate::assess::other_counts;
 use crate::backend::RunPart;
@@ -11,7 +11,7 @@ use crate::instance::InstanceConfiguration;
 use crate::measurement::{self, Measurement};
 use crate::metric::Metric;
 use crate::plan::{self, Aim, NotMeasured, TIME_TO_STOP};
-use crate::spec::{Budget, BudgetLine, Job, Level, LineKind, LineOrigin};
+use crate::spec::{Budget, BudgetLine, Job, LineKind};
 use crate::units::{Percent, Seconds};
 
 /// Of `canary.max_share` and of the money that is left, for the design's own canaries while one on another count is still to come,
@@ -199,11 +199,9 @@ impl ConfigurationDesign<'_> {
             ..job.budget.clone()
         };
         let offer = &self.one.full_run_offer;
-        let is_written =
-            |line: &BudgetLine| line.origin == LineOrigin::Written && line.level == Level::Fail;
         let is_of_times = self.input.request.is_drift
-            || timed.lines.iter().any(is_written)
-            || !job.budget.lines.iter().any(is_written);
+            || timed.lines.iter().any(is_written_to_fail)
+            || !job.budget.lines.iter().any(is_written_to_fail);
         let forecast = provisional(offer, measured);
         is_of_times && self.aim(&timed, measured, &forecast) == Aim::GoOn
     }

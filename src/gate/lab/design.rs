@@ -15,7 +15,7 @@ use crate::plan::{
     self, Aim, LadderSize, Limit, NARROW, NotMeasured, PlannedRuns, Reached, RoundRule, RoundRun,
     Rung, Situation, StopReason, TIME_TO_STOP,
 };
-use crate::spec::{Budget, Level, LineOrigin};
+use crate::spec::{Budget, BudgetLine, Level, LineOrigin};
 use crate::units::{Fraction, Seconds};
 use crate::verdict::Reason;
 
@@ -266,11 +266,8 @@ impl ConfigurationDesign<'_> {
     pub(super) fn written_memory(&self) -> impl Iterator<Item = MemoryOf> {
         let of_budget = !self.input.request.is_drift;
         let lines = self.input.job.budget.lines.iter();
-        lines
-            .filter(move |line| {
-                of_budget && line.origin == LineOrigin::Written && line.level == Level::Fail
-            })
-            .filter_map(|line| line.kind.memory_of())
+        let written = lines.filter(move |line| of_budget && is_written_to_fail(line));
+        written.filter_map(|line| line.kind.memory_of())
     }
 
     /// Whether the measurements decide what the job's canaries are run for, by the lines of a budget.
@@ -394,6 +391,11 @@ impl ConfigurationDesign<'_> {
         let is_refused = self.one.account.limit() == Limit::PullRequest;
         (self.input.pull_request.refusal()).filter(|_| is_refused)
     }
+}
+
+/// Whether a line is written, and can fail the check.
+pub(super) fn is_written_to_fail(line: &BudgetLine) -> bool {
+    line.origin == LineOrigin::Written && line.level == Level::Fail
 }
 
 /// What the canaries so far say, however few they are.

@@ -246,20 +246,16 @@ impl Machines<'_> {
             configuration.total_count()
         );
         let used = in_bytes(self.of, self.wanted.offer);
-        let (Ok(law), true) = (
-            self.law(&others, source),
-            here.iter().any(|run| used(run).is_some()),
-        ) else {
+        let is_seen = here.iter().any(|run| used(run).is_some());
+        let (Ok(law), true) = (self.law(&others, source), is_seen) else {
             notes.push(format!(
                 "{name}: no canary on {configuration} was measured as those on {there} were, so whether more is used there is not \
                  known; {way_out}"
             ));
             return (None, Some(Doubt::NotSeenOnItsCount));
         };
-        let at = |share, work| {
-            law.predict_at(share, work)
-                .scaled(self.processes_beside(source))
-        };
+        let beside = self.processes_beside(source);
+        let at = |share, work| law.predict_at(share, work).scaled(beside);
         let full = at(self.held(configuration), 1.0);
         let more = |run: &Measurement| {
             let held = match self.layout.is_sharded() {

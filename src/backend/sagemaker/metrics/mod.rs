@@ -108,9 +108,7 @@ pub(in crate::backend) fn of_machine(hosts: &[Host]) -> (Usage, Vec<String>) {
         let known: Vec<&PeakMemory> = known.flatten().collect();
         let most = known.iter().max_by(|one, other| {
             let percent = |memory: &PeakMemory| memory.percent.map_or(0.0, |percent| percent.0);
-            percent(one)
-                .total_cmp(&percent(other))
-                .then(one.bytes.cmp(&other.bytes))
+            (percent(one).total_cmp(&percent(other))).then(one.bytes.cmp(&other.bytes))
         })?;
         let what = format!("{} by {}", of.words(), most.source);
         note(&what, known.len(), of == MemoryOf::Gpu);

@@ -120,10 +120,8 @@ pub(in crate::backend) fn usage(report: &ProbeReport) -> Usage {
             from(&mut share.source);
         }
     }
-    for memory in [&mut usage.memory, &mut usage.gpu_memory]
-        .into_iter()
-        .flatten()
-    {
+    let peaks = [&mut usage.memory, &mut usage.gpu_memory].into_iter();
+    for memory in peaks.flatten() {
         from(&mut memory.source);
     }
     if let (Some(memory), Some(total)) = (&mut usage.memory, report.memory_total) {
