@@ -253,10 +253,8 @@ impl CanaryUnderWay<'_> {
         match known {
             Ok(_) => self.backend.forget(&name.to_string()),
             Err(_) => {
-                error.what = format!(
-                    "{}; whether the training job {name} was started is not known",
-                    error.what
-                );
+                let unknown = format!("; whether the training job {name} was started is not known");
+                error.what += &unknown;
             }
         }
         Err(error)

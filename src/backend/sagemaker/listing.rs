@@ -146,11 +146,9 @@ impl KeyRange {
             self.objects.push((DataObject { key, bytes }, tag));
         }
         let goes_on = page.is_truncated().unwrap_or(false);
+        let no_token = "more keys without a token to get them by";
         match page.next_continuation_token().unwrap_or_default() {
-            "" if goes_on => Err(nonsense(
-                request,
-                "more keys without a token to get them by",
-            )),
+            "" if goes_on => Err(nonsense(request, no_token)),
             _ => Ok(goes_on),
         }
     }

@@ -156,11 +156,9 @@ impl SagemakerBackend {
         let own: Vec<String> = self.state.borrow().own.iter().cloned().collect();
         let mut lost = error.to_error(&format!("look at the training job {name}"));
         if !own.is_empty() {
-            lost.what = format!(
-                "{}; may still be running: {}, each at most until its time limit",
-                lost.what,
-                own.join(", ")
-            );
+            let own = own.join(", ");
+            lost.what +=
+                &format!("; may still be running: {own}, each at most until its time limit");
         }
         lost
     }

@@ -93,16 +93,16 @@ impl ScaleOut {
     }
 }
 
-fn runs_of_type(
+fn laws_of_type(
     measurements: &[Measurement],
     instance: &InstanceConfiguration,
-) -> Result<Vec<ScaleOutRun>, Unknown> {
+) -> Result<ScaleOutLaws, Unknown> {
     let Some(kind) = instance.single_type() else {
         return Err(Unknown(format!(
             "scale-out is forecast for one instance type; {instance} has groups of several"
         )));
     };
-    let runs = measurements
+    let runs: Vec<ScaleOutRun> = measurements
         .iter()
         .filter(|run| run.instance.single_type() == Some(kind))
         .filter_map(|run| {
@@ -117,7 +117,7 @@ fn runs_of_type(
             })
         })
         .collect();
-    Ok(runs)
+    weighed::of_enough(&runs)
 }
 
 /// The time on a count of instances that was not measured, or not often enough, from completed runs of one job on other counts of the
@@ -129,8 +129,7 @@ pub fn forecast_from(
     one: Option<(&Predictive, Load)>,
     wanted: Load,
 ) -> Result<ScaleOut, Unknown> {
-    let runs = runs_of_type(measurements, instance)?;
-    let laws = weighed::of_enough(&runs)?;
+    let laws = laws_of_type(measurements, instance)?;
     let seconds = match one {
         None => laws.seconds(wanted),
         Some((seconds, load)) => seconds.times(&laws.change(load, wanted)),
@@ -157,8 +156,7 @@ pub fn efficiency_by(
     instance: &InstanceConfiguration,
     load: Load,
 ) -> Result<Predictive, Unknown> {
-    let runs = runs_of_type(measurements, instance)?;
-    let laws = weighed::of_enough(&runs)?;
+    let laws = laws_of_type(measurements, instance)?;
     let change = laws.change(load, Load::even(1, load.share));
     Ok(change.scaled(1.0 / f64::from(load.hosts)))
 }
