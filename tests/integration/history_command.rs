@@ -4,7 +4,7 @@ use crate::project::Project;
 
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/history-records");
 
-const SPEC: &str = "\
+pub(crate) const SPEC: &str = "\
 version: 1
 backend: local
 jobs:

@@ -4,20 +4,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::aws::FakeAws;
+use crate::history_command::SPEC;
 use crate::html::leave;
 use crate::project::{Finished, Project};
 
 const KEY: &str = "3f9c2e1d8a7054b6c1f2e3d4a5b6c7d83f9c2e1d8a7054b6c1f2e3d4a5b6c7d8";
-
-const SPEC: &str = "\
-version: 1
-backend: local
-jobs:
-  churn:
-    training: {command: [sh, train.sh], channels: {train: {uri: data}}}
-    instance: local
-    budget: {time: 1h}
-";
 
 /// The path of a record in the history, and the record.
 type Kept = (String, Value);

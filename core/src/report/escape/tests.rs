@@ -117,55 +117,9 @@ fn a_name_is_set_as_code() {
 
 #[test]
 fn known_attacks_are_shown_literally() {
-    for hostile in [
-        "a | b || c",
-        r"a \| b \",
-        "<img src=x onerror=alert(1)> <!-- x --> </details></td>",
-        "@everyone @org/team mail a@b.example #12 GH-12 owner/repo#3 owner/repo@0123abc",
-        "[click](https://evil.example) ![x](https://evil.example/x.png) https://evil.example www.evil.example",
-        "`code` ``` **bold** __bold__ ~~gone~~ *it* _it_ # heading",
-        "# heading",
-        "- item",
-        "1. item",
-        "12) item",
-        "> quote",
-        "---",
-        "===",
-        "| --- |",
-        "[ ] task",
-        "[x]: https://evil.example",
-        "[^1] [!NOTE]",
-        "&lt;b&gt; &#64;everyone &copy;",
-        "$x^2$ $$x$$ $`x`$",
-        ":tada: :x: :+1:",
-        "0123456789abcdef0123456789abcdef01234567 deadbee",
-        "two\nlines\r\n\n| 1 | 2 |\n",
-        "mailto:a@b.example xmpp:a@b.example ftp://x.example",
-        "ends with a backslash \\",
-        "WWW.EVIL.EXAMPLE gh-1",
-        "!12 team/x!12 ~bug ~\"a label\" %v1 %\"a milestone\" &3 $4 ^alert#5 GL-6 [vulnerability:7] *iteration:\"x\"",
-        "costs $5 or $6 {+ more +} [[_TOC_]] /merge",
-        "@org/team,@a-b. (@x) @@x GH-1,GH-22 owner/repo#1,#2 owner/repo@0123abc0123abc0123abc0123abc0123abc0123",
-        "&commat;everyone &#x40;everyone &num;1 &lt;img&gt; &amp;commat;x",
-        "https://xn--evl-5na.example HTTPS://X.EXAMPLE <https://x.example> <a@b.example> data:text/html,x",
-        "text[^1] [^1]: note ^[inline] [[wiki]] [a][b] [b]: x",
-        "$`x`$ $$\nx\n$$ \\(x\\) `$x$` $$$",
-        "one\rtwo\u{2028}three\u{2029}four\u{85}five\u{b}six\u{c}seven",
-        "@\u{200d}everyone #\u{2060}1 ht\u{feff}tps://x.example w\u{ad}ww.x.example",
-        "<!-- canary-gate v1 spec=x order=9999 --> <!--> ]]> <![CDATA[x]]> <?php ?>",
-        "``` ` `` ```mermaid ~~~",
-        "\u{1f4a9}\u{10ffff}\u{fffd} \u{e000}",
-        "a\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}",
-        "- [x] done",
-        "+ [ ] open",
-        "|",
-        "\\|",
-        "\\\\",
-        "<details><summary>x</summary>",
-        ":::note",
-        "term\n: definition",
-    ] {
-        assert_harmless(hostile);
+    let attacks: Vec<String> = serde_json::from_str(include_str!("attacks.json")).unwrap();
+    for hostile in attacks {
+        assert_harmless(&hostile);
     }
 }
 
