@@ -32,7 +32,7 @@ pub fn help_at_limit(error: &io::Error) -> Option<&'static str> {
             "free some space on its disk; canaries on this machine run in folders beside the spec, in `.canary-gate`",
         ),
         (FileTooLarge, _) => Some("allow larger files: `ulimit -f unlimited`"),
-        (_, Some(ENFILE | EMFILE)) => Some("allow more open files: `ulimit -n 1024`"),
+        (_, Some(ENFILE | EMFILE)) => Some("allow more open files: `ulimit -n 4096`"),
         _ => None,
     }
 }

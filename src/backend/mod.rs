@@ -8,7 +8,7 @@ mod rows;
 pub mod sagemaker;
 mod source;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
@@ -21,7 +21,7 @@ use crate::instance::{Capacity, InstanceConfiguration, InstanceType, Price};
 use crate::measurement::Measurement;
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{Plan, PlannedConfiguration, PoolPlan};
-use crate::probe::{MOST_COUNTED, ProbeReport};
+use crate::probe::{MOST_NAMED, ProbeReport};
 use crate::spec::Job;
 use crate::units::{Fraction, Seconds};
 
@@ -325,33 +325,41 @@ pub struct CanaryResult {
     pub ended_pools: Vec<String>,
 }
 
-/// Notes in a measurement whether the drawn files of each sampled channel were opened, on one host at least: more of its files than
-/// every canary gets. Nothing where that is not known of one, nor of a run that holds all of the data.
+/// Whether a file of a sampled channel was opened that not every canary gets, on one host at least; `None` where that is not known.
+fn was_read(channel: &ChannelData, hosts: &[Option<&ProbeReport>]) -> Option<bool> {
+    let given: HashSet<&String> = channel.always.iter().map(|one| &one.key).collect();
+    let mut is_known = true;
+    for host in hosts {
+        let opened = host.and_then(|report| report.files_opened.get(&channel.name));
+        let Some(opened) = opened else {
+            is_known = false;
+            continue;
+        };
+        // Where it is so many, the others are not named.
+        if opened.len() == MOST_NAMED || opened.iter().any(|file| !given.contains(file)) {
+            return Some(true);
+        }
+    }
+    is_known.then_some(false)
+}
+
+/// Notes in a measurement whether its sample was read: of each sampled channel a drawn file. Of a run that holds all of the data
+/// nobody asks.
 fn note_opened(measurement: &mut Measurement, run: &CanaryRun, hosts: &[Option<&ProbeReport>]) {
-    let was_opened = |channel: &ChannelData| {
-        let others = channel.always.len().min(MOST_COUNTED - 1);
-        let opened = hosts.iter().map(|host| {
-            let opened = host.as_ref()?.files_opened.get(&channel.name)?;
-            Some(*opened > others)
-        });
-        let opened: Vec<Option<bool>> = opened.collect();
-        let is_known = !opened.contains(&None);
-        (opened.contains(&Some(true)) || is_known).then(|| opened.contains(&Some(true)))
-    };
     let sampled = run.channels.iter().filter(|channel| channel.sampled);
-    let opened: Vec<_> = (sampled.filter(|_| !run.is_full()))
-        .map(|channel| (&channel.name, was_opened(channel)))
-        .collect();
-    let is_known = opened.iter().all(|(_, opened)| opened.is_some());
-    let unread = opened.iter().filter(|(_, opened)| *opened == Some(false));
-    let notes = unread.map(|(name, _)| format!("no drawn file of channel `{name}` was opened"));
-    let notes: Vec<String> = notes.collect();
-    measurement.sample_opened = match (opened.is_empty(), notes.is_empty()) {
-        (false, false) => Some(false),
-        (false, true) => is_known.then_some(true),
-        (true, _) => None,
+    let mut read = Vec::new();
+    for channel in sampled.filter(|_| !run.is_full()) {
+        let was_read = was_read(channel, hosts);
+        if was_read == Some(false) {
+            let note = format!("no drawn file of channel `{}` was opened", channel.name);
+            measurement.notes.push(note);
+        }
+        read.push(was_read);
+    }
+    measurement.sample_opened = match read.contains(&Some(false)) {
+        true => Some(false),
+        false => (!read.is_empty() && !read.contains(&None)).then_some(true),
     };
-    measurement.notes.extend(notes);
 }
 
 /// The bill of one run of a canary.

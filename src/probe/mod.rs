@@ -27,7 +27,7 @@ mod impossible;
 #[cfg(target_os = "linux")]
 mod linux;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -51,8 +51,8 @@ pub use system::{
     adopt_orphans, cpu_pressure, end_orphans, host_capacity, host_kind, keep_private, run,
 };
 
-/// The most opened files of a channel that are told apart.
-pub const MOST_COUNTED: usize = 10_000;
+/// The most opened files of a channel that are named.
+pub const MOST_NAMED: usize = 200;
 
 /// Fails where the system has nothing to measure by.
 pub fn check_system() -> Result<(), ProbeError> {
@@ -145,10 +145,10 @@ pub struct ProbeReport {
     pub opt_ml: Option<OptMl>,
     /// In a training job's container; absent elsewhere.
     pub container_host: Option<ContainerHost>,
-    /// By channel, how many of its files the command or what it started opened, up to [`MOST_COUNTED`]. Without those of which it
+    /// By channel, which of its files the command or what it started opened, the first [`MOST_NAMED`]. Without channels of which it
     /// is not known: they are no folders of files, they could not be watched, or a launcher started others before the probe.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub files_opened: BTreeMap<String, usize>,
+    pub files_opened: BTreeMap<String, BTreeSet<String>>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.

@@ -147,7 +147,7 @@ impl Project {
             return Ok(before.differing(&checkout.tree(head)?));
         }
         let now = &self.code()?.tree;
-        refuse_old_submodule(checkout, &before, now)?;
+        self.refuse_old_submodule(checkout, &before)?;
         let mut changed = before.differing(now);
         let is_gone = |path: &PathBuf| now.get(path).is_none();
         if changed.iter().any(is_gone) {
@@ -168,25 +168,32 @@ impl Project {
         changed.retain(|path| !same.contains(path));
         Ok(changed)
     }
-}
 
-/// Canaries would run the base's code of a submodule that HEAD has otherwise.
-fn refuse_old_submodule(checkout: &GitCheckout, before: &Tree, now: &Tree) -> AppResult<()> {
-    let is_unmoved =
-        |file: &&TreeFile| file.kind == PathKind::Submodule && now.get(&file.path) == Some(*file);
-    let unmoved = Vec::from_iter(before.files().iter().filter(is_unmoved));
-    if unmoved.is_empty() {
-        return Ok(());
-    }
-    let head = checkout.tree("HEAD")?;
-    let is_old = |file: &&TreeFile| head.get(&file.path).is_some_and(|at_head| at_head != *file);
-    match unmoved.into_iter().find(is_old) {
-        None => Ok(()),
-        Some(file) => Err(AppError::failed(format!(
-            "the submodule `{}` is checked out at the base's commit, and HEAD names another",
-            printable(&file.path.to_string_lossy())
-        ))
-        .help("check it out: git submodule update --init --recursive")),
+    /// Canaries would run the base's code of a submodule that HEAD has otherwise.
+    fn refuse_old_submodule(&self, checkout: &GitCheckout, before: &Tree) -> AppResult<()> {
+        let code = self.code()?;
+        let is_unmoved = |file: &&TreeFile| {
+            // As a folder: with `/` at its end.
+            let folder = file.path.join("");
+            let mut jobs = code.of_jobs.values();
+            file.kind == PathKind::Submodule
+                && code.tree.get(&file.path) == Some(*file)
+                && jobs.any(|job| job.is_changed_by(&folder))
+        };
+        let unmoved = Vec::from_iter(before.files().iter().filter(is_unmoved));
+        if unmoved.is_empty() {
+            return Ok(());
+        }
+        let head = checkout.tree("HEAD")?;
+        let is_old = |file: &&TreeFile| head.get(&file.path).is_some_and(|there| there != *file);
+        match unmoved.into_iter().find(is_old) {
+            None => Ok(()),
+            Some(file) => Err(AppError::failed(format!(
+                "the submodule `{}` is checked out at the base's commit, and HEAD names another",
+                printable(&file.path.to_string_lossy())
+            ))
+            .help("check it out: git submodule update --init --recursive")),
+        }
     }
 }
 

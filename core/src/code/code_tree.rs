@@ -172,7 +172,9 @@ impl CodeTree {
         let counted: HashSet<&Path> = code.files.iter().map(|file| &*file.real).collect();
         let is_used = |path: &Path| {
             let mut data = code.selection.data.iter();
-            counted.contains(path) || data.any(|data| path.starts_with(data))
+            counted.contains(path)
+                || path == code.selection.spec
+                || data.any(|data| path.starts_with(data))
         };
         let tracked = tree.files().iter().filter(|file| !file.blob.is_empty());
         let left_out = tracked.filter(|file| file.kind.is_file() && !is_used(&file.path));

@@ -33,11 +33,11 @@ pub enum Doubt {
         "is that of canaries which stopped early, after {} of their steps in the smallest and {} in the largest; switch early stopping off in a canary, or write the most that it may do as `work`", .0[0], .0[1]
     )]
     StoppedEarly([Fraction; 2]),
-    /// The largest canary held this share of the objects and this one of the bytes.
+    /// The largest canary held this share of the files and this one of the bytes.
     #[error(
-        "is that of a sample unlike the rest of the data, {} of the files with {} of the bytes; draw at random, or name files of one kind", .0[0], .0[1]
+        "is that of a sample unlike the rest of the data, {files} of the files with {bytes} of the bytes; name files of one kind, or leave `order` out"
     )]
-    UnlikeTheRest([Fraction; 2]),
+    UnlikeTheRest { files: Fraction, bytes: Fraction },
     /// Its source looks so seldom that each canary may have had far more.
     #[error("was looked at only once a minute, so its peak may have been far higher")]
     LowerBound,

@@ -364,11 +364,14 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
 /// not like the rest.
 fn unlike_the_rest(largest: &Measurement) -> Option<Doubt> {
     let count = |objects| Some(count_as_float(usize::try_from(objects).ok()?));
-    let objects = count(largest.objects?)? / count(largest.objects_total?)?;
-    let held = largest.data_share();
-    let mut shares = [objects, largest.fraction.0].into_iter();
-    let are_unlike = shares.all(|share| (held / share).max(share / held) > UNLIKE);
-    are_unlike.then_some(Doubt::UnlikeTheRest([objects, held].map(Fraction)))
+    let files = count(largest.objects?)? / count(largest.objects_total?)?;
+    let bytes = largest.data_share();
+    let mut shares = [files, largest.fraction.0].into_iter();
+    let are_unlike = shares.all(|share| (bytes / share).max(share / bytes) > UNLIKE);
+    are_unlike.then_some(Doubt::UnlikeTheRest {
+        files: Fraction(files),
+        bytes: Fraction(bytes),
+    })
 }
 
 /// Start-up does not grow with the data. That of the full run is a cold one.

@@ -264,12 +264,11 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     joined.map_or(Ok(()), Err)
 }
 
-/// The columns by which two tables may be joined; none where all of one are in the other, which is then a part of the same table,
-/// unless it is the keys alone.
+/// The columns by which two tables may be joined; none where all of one are in the other, which is then a part of the same table.
 fn shared([earlier, columns]: [&[String]; 2]) -> Option<[&str; 2]> {
     let is_part = |part: &[String], of: &[String]| {
         let is_in = |name: &String| of.iter().any(|other| name.eq_ignore_ascii_case(other));
-        (part.len() > 1 || of.len() <= 2) && part.iter().all(is_in)
+        part.iter().all(is_in)
     };
     let pairs = (columns.iter()).flat_map(|name| earlier.iter().map(move |of| [&**name, of]));
     let is_one_table = is_part(columns, earlier) || is_part(earlier, columns);

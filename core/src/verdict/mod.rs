@@ -255,13 +255,18 @@ fn judge_line(
                 || verdict_of(chance_of_breach(line, predictive.if_steeper()), certainty);
             // What nobody asked for is at risk only where it would be exceeded.
             let is_asked = is_over || line.origin == LineOrigin::Written;
-            let unlike = forecast
-                .unlike
-                .filter(|_| is_asked && (is_of_time || of.is_some()));
-            let busy = forecast.busy.filter(|busy| {
-                let alone = predictive.scaled(busy.own_part);
-                is_of_time && is_over && chance_of_breach(line, &alone) <= MORE_LIKELY_THAN_NOT
+            let may_keep = |part: f64| {
+                chance_of_breach(line, &predictive.scaled(part)) <= MORE_LIKELY_THAN_NOT
+            };
+            let unlike = forecast.unlike.filter(|doubt| match doubt {
+                Doubt::UnlikeTheRest { files, bytes } if is_over => {
+                    may_keep((files.0 / bytes.0).min(bytes.0 / files.0))
+                }
+                _ => is_asked,
             });
+            let unlike = unlike.filter(|_| is_of_time || of.is_some());
+            let busy =
+                (forecast.busy).filter(|busy| is_of_time && is_over && may_keep(busy.own_part));
             let busy = busy.map(|busy| Doubt::OtherWork { taken: busy.taken });
             if let Some(doubt) = unlike.or(busy) {
                 return found.at_risk(doubt.to_string()).without_chance();

@@ -8,7 +8,7 @@ use crate::measurement::{Measurement, Outcome, Utilization};
 use crate::units::{Bytes, Seconds};
 
 /// A case is a canary a line, of its share of the data and the work, then lines of what holds. `never within` is said of limits below the
-/// full run's seconds; `within` and `at risk` of one limit, the latter for a reason.
+/// full run's seconds; the others of one limit, `at risk` for a reason.
 const CASES: &str = include_str!("recorded.txt");
 const TOTAL: Bytes = Bytes(1_000_000_000);
 
@@ -28,6 +28,9 @@ fn recorded_canaries_decide_what_they_show() {
             } else if let Some(limit) = said.strip_prefix("within ") {
                 let line = line(&runs, number(limit));
                 assert_eq!(line.row.verdict, LineVerdict::Within, "{name}: {line:?}");
+            } else if let Some(limit) = said.strip_prefix("exceeded ") {
+                let line = line(&runs, number(limit));
+                assert_eq!(line.row.verdict, LineVerdict::Exceeded, "{name}: {line:?}");
             } else {
                 let said = said.strip_prefix("at risk ").unwrap();
                 let (limit, reason) = said.split_once(' ').unwrap();

@@ -89,7 +89,7 @@ impl Cache {
         let entries = WalkDir::new(&self.real).sort_by_file_name();
         let files = entries.into_iter().flatten().filter_map(|entry| {
             let about = entry.metadata().ok().filter(|about| !about.is_dir())?;
-            let path = entry.path().display();
+            let path = entry.path().strip_prefix(&self.real).ok()?.display();
             Some(DataObject {
                 key: format!("{path} {}.{}", about.mtime(), about.mtime_nsec()),
                 bytes: Bytes(about.len()),

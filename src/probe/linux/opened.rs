@@ -1,4 +1,4 @@
-//! How many files of a channel the command, or anything that it started, **opened**.
+//! Which files of a channel the command, or anything that it started, **opened**.
 //!
 //! inotify sees the opening of a file in a watched folder, by whatever process of the machine: also what is mapped, read by a child
 //! or reached through a link to the folder. A folder that is listed, and a file whose size is asked for, are not opened; a file that
@@ -7,17 +7,16 @@
 //! Before the command starts the probe opens a file itself. Where that is not seen, as in a folder that a network or a sandbox
 //! serves, and where there are too many folders to watch, nothing is said of that channel.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use walkdir::WalkDir;
 
-use crate::probe::MOST_COUNTED;
+use crate::probe::MOST_NAMED;
 
 /// The folder of all channels.
 const DATA: &str = "input/data";
@@ -30,14 +29,14 @@ const LONGEST_WALK: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(super) struct WatchedChannels(BTreeMap<String, Watched>);
 
-/// A file by its folder; one that is watched by itself has no name.
-type FileInFolder = (WatchDescriptor, Option<OsString>);
-
 struct Watched {
     inotify: Inotify,
-    opened: HashSet<FileInFolder>,
-    /// Made while the command ran.
-    made: HashSet<FileInFolder>,
+    /// What is watched, from the channel's folder: folders, and files that links lead to.
+    places: HashMap<WatchDescriptor, PathBuf>,
+    /// From the channel's folder.
+    opened: BTreeSet<PathBuf>,
+    /// Made while the command ran, of many the first.
+    made: BTreeSet<PathBuf>,
     /// Whether the kernel lost events: it forgets the oldest of many thousand.
     is_lossy: bool,
 }
@@ -59,12 +58,15 @@ impl WatchedChannels {
         self.0.retain(|_, channel| channel.look().is_ok());
     }
 
-    /// By channel, how many of its files were opened; without those of which it is not known.
-    pub(super) fn opened(mut self) -> BTreeMap<String, usize> {
+    /// By channel, which of its files were opened; without those of which it is not known.
+    pub(super) fn opened(mut self) -> BTreeMap<String, BTreeSet<String>> {
         self.look();
         let known = self.0.into_iter();
-        let known = known.filter(|(_, of)| !(of.opened.is_empty() && of.is_lossy));
-        known.map(|(name, of)| (name, of.opened.len())).collect()
+        let known = known.filter(|(_, of)| !of.is_lossy || of.opened.len() == MOST_NAMED);
+        let named = |file: PathBuf| file.to_string_lossy().into_owned();
+        known
+            .map(|(name, of)| (name, of.opened.into_iter().map(named).collect()))
+            .collect()
     }
 }
 
@@ -77,14 +79,15 @@ impl Watched {
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO;
-        let (mut watched, mut trial) = (0, None);
+        let (mut places, mut trial) = (HashMap::new(), None);
         for entry in WalkDir::new(folder) {
             let entry = entry.ok().filter(|_| Instant::now() <= deadline)?;
             let (kind, path) = (entry.file_type(), entry.path());
             // A file that a link leads to is opened in the folder that it lies in.
             if kind.is_dir() || kind.is_symlink() {
-                watched += 1;
-                (watched <= MOST_WATCHED).then(|| inotify.add_watch(path, mask).ok())??;
+                let place = path.strip_prefix(folder).ok()?.to_owned();
+                places.insert(inotify.add_watch(path, mask).ok()?, place);
+                (places.len() <= MOST_WATCHED).then_some(())?;
             }
             if trial.is_none() && path.is_file() {
                 trial = Some(entry.into_path());
@@ -92,8 +95,9 @@ impl Watched {
         }
         let mut channel = Self {
             inotify,
-            opened: HashSet::new(),
-            made: HashSet::new(),
+            places,
+            opened: BTreeSet::new(),
+            made: BTreeSet::new(),
             is_lossy: false,
         };
         let _ = File::open(trial?);
@@ -113,15 +117,18 @@ impl Watched {
                 Err(error) => return Err(error),
             };
             for event in events {
-                let file = (event.wd, event.name);
+                let place = self.places.get(&event.wd).cloned().unwrap_or_default();
+                let file = event.name.map_or(place.clone(), |name| place.join(name));
                 let is_made = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
                 let is_other = AddWatchFlags::IN_ISDIR | AddWatchFlags::IN_IGNORED;
                 if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
                     self.is_lossy = true;
                 } else if event.mask.intersects(is_made) {
-                    self.made.insert(file);
+                    if self.made.len() < MOST_NAMED {
+                        self.made.insert(file);
+                    }
                 } else if !event.mask.intersects(is_other)
-                    && self.opened.len() < MOST_COUNTED
+                    && self.opened.len() < MOST_NAMED
                     && !self.made.contains(&file)
                 {
                     self.opened.insert(file);
@@ -150,7 +157,7 @@ mod tests {
         let mut channels = WatchedChannels::below(base.path());
         channels.look();
         use_it(&folder);
-        channels.opened().get("train").copied()
+        channels.opened().get("train").map(BTreeSet::len)
     }
 
     #[test]

@@ -325,7 +325,7 @@ fn nothing_read(failure: &FirstError<'_>) -> Option<WayOut> {
         grammar::list(&variables),
         match variables.len() {
             1 => "",
-            _ => "; a channel that it does not read belongs out of the spec",
+            _ => "; a channel that canaries do not read is written `sample: false`",
         }
     );
     let is_unread = measurement.sample_opened == Some(false);
