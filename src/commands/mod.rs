@@ -80,7 +80,7 @@ where
     F: Future<Output = AppResult<u8>>,
 {
     // Tokio panics where it is given none.
-    let spare: Result<Vec<File>, _> = (0..SPARE_FILES).map(|_| File::open("/dev/null")).collect();
+    let spare: Result<Vec<File>, _> = (0..SPARE_FILES).map(|_| File::open("/")).collect();
     drop(spare.or_fail(|| AppError::failed("this process may open too few files"))?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -300,21 +300,31 @@ impl From<PlanError> for AppError {
             PlanError::TooFew {
                 folders: Some((channel, least)),
                 ..
-            } => return mapped.help(format!(
+            } => &format!(
                 "with `by: folder` channel `{channel}` draws at least {least} files, one of each top folder: write larger fractions, such as [20%, 40%, 60%], or remove `by: folder`"
-            )),
+            ),
             PlanError::OneObject {
                 of_rows: Some(name),
                 channel,
                 ..
-            } => return mapped.help(format!(
+            } => &format!(
                 "write `sample: rows` on channel `{channel}`: canaries get rows of `{name}`, in a file of the same name; or split it into partition files, 100 or more"
-            )),
-            PlanError::TooFew { .. } => "correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out",
-            PlanError::OneObject { .. } => "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`",
-            PlanError::OneInEachFolder { .. } => "remove `by: folder`, or put the files of a class into one folder at the top of the channel",
-            PlanError::Joined { .. } => "write `sample: false` for the channel whose rows the others look up, or name their files under `always` where one channel holds both; or `canary: {joined: false}` where the script joins no tables",
-            PlanError::NothingSampled { .. } => "take `sample: false` off the channel that holds the training data",
+            ),
+            PlanError::TooFew { .. } => {
+                "correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out"
+            }
+            PlanError::OneObject { .. } => {
+                "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`"
+            }
+            PlanError::OneInEachFolder { .. } => {
+                "remove `by: folder`, or put the files of a class into one folder at the top of the channel"
+            }
+            PlanError::Joined { .. } => {
+                "write `sample: false` for the channel whose rows the others look up, or name their files under `always` where one channel holds both; or `canary: {joined: false}` where the script joins no tables"
+            }
+            PlanError::NothingSampled { .. } => {
+                "take `sample: false` off the channel that holds the training data"
+            }
             PlanError::Unknown(_) => "see the plan with `canary-gate plan`",
         };
         mapped.help(help)

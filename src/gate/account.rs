@@ -28,7 +28,8 @@ pub(crate) async fn complete(
         return Ok(BillingState::Shown);
     };
     let mut state = BillingState::Shown;
-    // Of each job of the spec on each configuration the idle time in reports: a measurement holds that of machines kept before it.
+    // The idle time that reports show, by job of the spec and configuration: a canary's measurement has that of the machines kept before
+    // it, which the bill has at the canary that they were kept after.
     let mut idle_shown: BTreeMap<(String, String), Seconds> = BTreeMap::new();
     // For each job of the spec the number of training jobs, and their bill.
     let mut unshown: BTreeMap<String, (usize, Spend)> = BTreeMap::new();

@@ -170,12 +170,13 @@ fn for_at_most(worst: Option<Usd>) -> String {
 
 /// What became of a canary, in one line.
 fn line(run: &CanaryRun, fate: &CanaryFate) -> String {
-    let said = match (fate, fate.why_not_started(), fate.started()) {
-        (_, Some(why), _) => format!("not started: {why}"),
-        (_, _, Some((training_job, worst))) => {
-            format!("training job {training_job}{}", for_at_most(worst))
-        }
-        (CanaryFate::Left(state, _), ..) => match state {
+    let said = match (fate, fate.why_not_started()) {
+        (_, Some(why)) => format!("not started: {why}"),
+        (CanaryFate::Left(state, worst), None) => match state {
+            CanaryState::Running {
+                training_job,
+                payer: CanaryPayer::ThisRun,
+            } => format!("training job {training_job}{}", for_at_most(*worst)),
             CanaryState::Running {
                 training_job,
                 payer: CanaryPayer::AnotherRun,

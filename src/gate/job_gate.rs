@@ -170,6 +170,10 @@ impl<'a> JobGate<'a> {
         plan: &mut Plan,
     ) -> AppResult<(BoxReady<'a>, BackendKeys, Option<BaseResult>)> {
         let (job, gate) = (self.affected.job, self.gate);
+        if gate.request.part == RunPart::Collect {
+            // It starts no machine.
+            plan.pools = None;
+        }
         let prepared = backend::prepare(session, gate.runner.project, job, dataset, plan).await;
         let ready = prepared.during("preparing the canaries")?;
         let keys = backend::keys(&*ready, gate.runner.project, job, dataset).await;

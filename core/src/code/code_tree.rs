@@ -22,7 +22,7 @@ pub struct CodeSelection {
     /// Whether the spec names the first, too: all of what it names counts that no `!` leaves out.
     is_source: bool,
     /// From the root: the job's data in the checkout, which are no code, and of which another one is a change.
-    data: Vec<PathBuf>,
+    data: HashSet<PathBuf>,
     /// The spec's file, from the root, which is never code: what of it changes a canary is in the code key by itself.
     spec: PathBuf,
 }
@@ -105,16 +105,18 @@ impl CodeSelection {
 
     /// Whether it lies in the job's data; as of code, `!` leaves it out only where every spec does.
     fn is_data(&self, path: &Path) -> bool {
-        self.data.iter().any(|data| path.starts_with(data))
+        self.lies_in_data(path)
             && (self.globs.iter()).any(|globs| globs.decide(path) != Some(false))
+    }
+
+    fn lies_in_data(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.data.contains(above))
     }
 
     /// Takes the links to the data and in them, and what these lead to, for data too.
     fn follow_data(&mut self, tree: &Tree) {
-        let mut seen: HashSet<PathBuf> = self.data.iter().cloned().collect();
-        let mut next = 0;
-        while let Some(path) = self.data.get(next).cloned() {
-            next += 1;
+        let mut open = Vec::from_iter(self.data.iter().cloned());
+        while let Some(path) = open.pop() {
             let mut passed = Vec::new();
             let end = tree.follow(&path, &mut passed);
             let inside = tree.below(&path).iter();
@@ -123,8 +125,8 @@ impl CodeSelection {
             if let End::Within(real) = end {
                 passed.push(real);
             }
-            self.data
-                .extend(passed.into_iter().filter(|path| seen.insert(path.clone())));
+            passed.retain(|path| self.data.insert(path.clone()));
+            open.extend(passed);
         }
     }
 
@@ -171,10 +173,9 @@ impl CodeTree {
         code.files.dedup();
         let counted: HashSet<&Path> = code.files.iter().map(|file| &*file.real).collect();
         let is_used = |path: &Path| {
-            let mut data = code.selection.data.iter();
             counted.contains(path)
                 || path == code.selection.spec
-                || data.any(|data| path.starts_with(data))
+                || code.selection.lies_in_data(path)
         };
         let tracked = tree.files().iter().filter(|file| !file.blob.is_empty());
         let left_out = tracked.filter(|file| file.kind.is_file() && !is_used(&file.path));

@@ -5,7 +5,7 @@ use crate::units::{Fraction, Percent, Seconds};
 /// Why a quantity's interval is not to be relied on at its upper end, in words that follow the quantity's name.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Doubt {
-    /// Growth that begins or shows beyond the largest canary, which held this share of the data, could pass the limit.
+    /// Growth that begins or shows beyond the largest canary, which did this share of the full run, could pass the limit.
     #[error("is known only {}, and growth that no canary could show would pass the limit", reach(.share))]
     UnseenGrowth { share: Option<f64> },
     /// Other work took so much of the machine in the canaries, and alone the full run may keep the limit.
@@ -23,16 +23,19 @@ pub enum Doubt {
         "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or too few of them, or no total; `canary.progress: off` takes a larger sample in its place"
     )]
     NotConfirmed,
-    /// The canaries did so little of the work that what it adds is not told from noise; the share of the full run that they did.
+    /// The largest canary did so small a share of the full run that noise hides how the time grows.
     #[error(
         "is known only up to {0} of the full run, where it does not grow by more than noise; higher levels under `work.canary` would show how it does"
     )]
     NoGrowthSeen(Fraction),
-    /// Each canary ended before the last step that it counts to, the larger ones later.
+    /// Canaries ended before their last step, the largest after more of its steps than the smallest.
     #[error(
-        "is that of canaries which stopped early, after {} of their steps in the smallest and {} in the largest; switch early stopping off in a canary, or write the most that it may do as `work`", .0[0], .0[1]
+        "is that of canaries which stopped early, after {smallest} of their steps in the smallest and {largest} in the largest; switch early stopping off in a canary, or write the most that it may do as `work`"
     )]
-    StoppedEarly([Fraction; 2]),
+    StoppedEarly {
+        smallest: Fraction,
+        largest: Fraction,
+    },
     /// The largest canary held this share of the files and this one of the bytes.
     #[error(
         "is that of a sample unlike the rest of the data, {files} of the files with {bytes} of the bytes; name files of one kind, or leave `order` out"

@@ -77,7 +77,7 @@ fn sizes(points: &[Observation]) -> usize {
 }
 
 /// How many values are more than `factor` times the last counted one.
-pub(super) fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
+fn distinct(values: impl Iterator<Item = f64>, factor: f64) -> usize {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let mut last = 0.0;

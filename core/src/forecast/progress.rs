@@ -13,7 +13,7 @@
 //! and the largest canary. Later steps may grow faster with the data than the first ones: h is by how much f would rise from the
 //! largest canary to all data, by the power of the share by which late steps, or what they take beyond the others, rose from a
 //! smaller one. Where no small canary has a window long enough to show that, the time may be as much longer as by steeper laws. What
-//! comes after the last step may grow with the square: two canaries do not tell that from a line.
+//! comes after the last step may grow with the square: two canaries cannot show whether it does.
 //!
 //! If no line came between the last one and the limit, the next one is due after the limit at the earliest. T is raised to what
 //! follows from that, and p is the logarithm of how many times as long it is then.
@@ -221,8 +221,11 @@ pub(super) fn time_by_steps(runs: &Runs) -> Option<[f64; 2]> {
 pub(super) fn stopped_early(runs: &Runs) -> Option<Doubt> {
     let all = steps_of_ended(runs);
     let (small, large) = (all.first()?, all.last()?);
-    let parts = [small.stopped_at()?, large.stopped_at()?];
-    (parts[1] > ONE_SIZE * parts[0]).then_some(Doubt::StoppedEarly(parts.map(Fraction)))
+    let (smallest, largest) = (small.stopped_at()?, large.stopped_at()?);
+    (largest > ONE_SIZE * smallest).then_some(Doubt::StoppedEarly {
+        smallest: Fraction(smallest),
+        largest: Fraction(largest),
+    })
 }
 
 /// From small to large.
@@ -353,7 +356,8 @@ impl<'a> Steps<'a> {
         (self.time - self.last().0).max(0.0)
     }
 
-    /// The part of its steps after which it stopped early: what is left is more than a line's worth, lest the next line be still to come.
+    /// The part of its steps after which it stopped early. What is left must be more than it did between two lines: else the last line
+    /// may only be missing.
     fn stopped_at(&self) -> Option<f64> {
         let total = self.progress.total;
         let total = total.filter(|_| self.progress.spoilt().is_none())?;

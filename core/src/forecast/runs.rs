@@ -11,10 +11,10 @@ use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
 use crate::units::{Fraction, Seconds};
 
-/// What the starts of runs differ by, in seconds.
+/// The standard deviation of a start, in seconds.
 const JITTER: f64 = 0.1;
-/// So many standard deviations of noise are told from it.
-const TOLD: f64 = 3.0;
+/// Two times that differ by so many standard deviations of the noise differ by more than it.
+const CLEAR: f64 = 3.0;
 
 /// The runs that enter the fits, and the others by reason.
 pub struct Runs<'a> {
@@ -195,14 +195,15 @@ impl<'a> Runs<'a> {
         shares().reduce(f64::min).zip(shares().reduce(f64::max))
     }
 
-    /// Whether runs that do part of the work did little of the full run, and the largest took no longer than noise makes one take.
+    /// The doubt in the time where all runs do part of the work and little of the full run, and the largest took no longer than the
+    /// shortest, but for noise.
     pub(super) fn no_growth_seen(&self) -> Option<Doubt> {
         let times = self.entered.iter().filter_map(|run| seconds(run.time()));
         let least = times.reduce(f64::min)?;
         let largest = self.largest().filter(|run| run.work_share() < 1.0)?;
         let most = seconds(largest.time())?;
         let noise = JITTER.hypot(prior::TIME.noise * most);
-        let is_seen = largest.reach() >= ROUGH_IF_FIXED || most - least > TOLD * noise;
+        let is_seen = largest.reach() >= ROUGH_IF_FIXED || most - least > CLEAR * noise;
         (!is_seen).then(|| Doubt::NoGrowthSeen(Fraction(largest.reach())))
     }
 

@@ -45,7 +45,7 @@ pub fn aim(budget: &Budget, offer: &Offer, runs: &[Measurement], forecast: &Fore
         _ => false,
     };
     let completed = runs.iter().filter(|run| run.is_completed()).count();
-    // A tenth of its limit two canaries do not decide: they are far too small to show how the time grows.
+    // Ten times the limit two canaries decide; a tenth of it they do not, for they are far too small to show how the time grows.
     let is_tenfold = |line: &JudgedLine| {
         let limit = line.row.limit;
         (line.estimate).is_some_and(|estimate| estimate.point >= TENFOLD * limit)

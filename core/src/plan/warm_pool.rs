@@ -14,9 +14,9 @@ use crate::units::{Fraction, Seconds, Usd, count_as_float};
 const KEEP_ALIVE: Seconds = Seconds(300.0);
 /// With `auto`, machines that idle for the longest time cost less than this part of the spend limit.
 const SHARE: f64 = 0.1;
-/// With `auto`, warm starts shorten the canaries of a configuration by this part at least, and its machines idle for less than that
-/// part of what its canaries are billed.
+/// With `auto`, warm starts shorten the canaries of a configuration by this part at least.
 const SHORTER: f64 = 0.2;
+/// With `auto`, the machines of a configuration idle for at most this part of what its canaries are billed.
 const IDLE: f64 = 0.1;
 /// A warm start where none was measured: P90 of AWS's own measurement with nothing to download ([`StartUpMode::cold`] names it).
 const WARM_START: Seconds = Seconds(20.0);
@@ -64,11 +64,11 @@ pub enum NoPool {
     NoQuota,
     #[error("`auto` keeps machines from the second check on, and no earlier one is on record")]
     NotKnown,
-    /// By the check before: the part that is taken off the time, and the part of what is billed for which machines would idle.
+    /// By the check before: `idle` is in parts of what the canaries are billed.
     #[error(
-        "warm starts would shorten its canaries by {0}, and its machines idle for {1} of what these are billed; `auto` wants a fifth, and at most a tenth"
+        "warm starts would shorten its canaries by {shorter}, and its machines idle for {idle} of what these are billed; `auto` wants a fifth, and at most a tenth"
     )]
-    DoesNotPay(Fraction, Fraction),
+    DoesNotPay { shorter: Fraction, idle: Fraction },
     #[error("no price is known, so what it costs idle is not")]
     NoPrice,
     /// What it could cost, kept as long as it may be after each canary, and how much it may.
@@ -145,7 +145,10 @@ impl EarlierCanaries {
         let shorter = saved / ((self.cold_start + self.billed).0 * rounds);
         let idle = self.idle.0 * warm_starts / (self.billed.0 * count_as_float(canaries));
         let pays = shorter >= SHORTER && idle <= IDLE;
-        (!pays).then_some(NoPool::DoesNotPay(Fraction(shorter), Fraction(idle)))
+        (!pays).then_some(NoPool::DoesNotPay {
+            shorter: Fraction(shorter),
+            idle: Fraction(idle),
+        })
     }
 }
 

@@ -161,7 +161,7 @@ impl LocalBackend {
             // The full run draws nothing: it is no time that grows with the data.
             drawing = drawing + Seconds(started.elapsed().as_secs_f64());
         }
-        let closed = self.closed(container.job, &linked);
+        let closed = self.closed(container, &linked);
         workspace::write_file(&sandbox.path("closed"), closed)?;
         // Built from nothing; the spec's own `environment` wins.
         let mut environment = self.environment.clone();
@@ -183,11 +183,12 @@ impl LocalBackend {
     }
 
     /// The files of the checkout that `paths` leaves out and that a canary was not handed, which it may not open: the probe's list.
-    fn closed(&self, job: &Job, linked: &[LinkedFile]) -> Vec<u8> {
-        let command = job.training.local.command.iter().map(Path::new);
+    fn closed(&self, container: &Container<'_>, linked: &[LinkedFile]) -> Vec<u8> {
+        let command = container.command();
+        let command = command.iter().map(Path::new);
         let linked = linked.iter().map(|file| &*file.path);
         let handed: HashSet<&Path> = command.chain(linked).collect();
-        let code = self.paths.code.get(&job.name);
+        let code = self.paths.code.get(&container.job.name);
         let left_out = code.map_or(&[][..], CodeTree::left_out).iter();
         let left_out = left_out.map(|path| self.paths.checkout.join(path));
         let closed = left_out.filter(|path| !handed.contains(&**path));

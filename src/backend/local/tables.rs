@@ -31,16 +31,16 @@ impl RangeSource for Unpacked {
 }
 
 impl LocalChannel<'_> {
-    /// One file for all of a name, whatever the digits in it, with the columns of the first and the last; each header once.
+    /// Of files whose names differ in digits alone one, with the columns of the first and the last; of those with one header one.
     pub(super) fn tables(&self, objects: &Objects) -> Vec<RowFile> {
-        let mut alike: BTreeMap<String, [&str; 2]> = BTreeMap::new();
+        let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for object in objects.iter().filter(|object| !is_beside_data(&object.key)) {
-            let key = object.key.as_str();
-            let ends = alike.entry(key.replace(|one: char| one.is_ascii_digit(), ""));
-            ends.or_insert([key; 2])[1] = key;
+            let name = (object.key).replace(|one: char| one.is_ascii_digit(), "");
+            alike.entry(name).or_default().push(&object.key);
         }
         let step = alike.len().div_ceil(MOST_FILES).max(1);
-        let tables = alike.into_values().step_by(step).filter_map(|ends| {
+        let tables = alike.into_values().step_by(step).filter_map(|files| {
+            let ends = [files.first(), files.last()].into_iter().flatten();
             let files = distinct(ends).into_iter();
             let files = files.filter_map(|key| self.looked_at(key));
             files.reduce(|mut table, more| {

@@ -133,6 +133,8 @@ struct RunState {
     counted: BTreeSet<String>,
     /// Whether AWS has ever answered to these credentials.
     has_access: bool,
+    /// Whether training jobs may be looked at, listed and stopped.
+    has_rights: bool,
     /// Whether SageMaker has refused a request for its profiler.
     refuses_profiler: bool,
     /// The prices asked for so far; `None` for a type without a price.

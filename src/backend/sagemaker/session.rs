@@ -216,9 +216,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         let (job, dataset) = (self.job, planned.dataset);
         // Without these a run would end half-way, with what it was billed.
         if planned.pools.is_some() {
-            for right in self.backend.rights_to_jobs().await {
-                right.answer?;
-            }
+            self.backend.check_rights().await?;
         }
         self.check_copies(dataset)?;
         self.note_unused_volume_key();
@@ -272,6 +270,18 @@ impl SagemakerBackend {
     /// Why warm pools may not be ended; `None` where they may, as far as AWS says.
     pub(super) async fn may_not_end_pools(&self) -> Option<CallError> {
         denied(self.end_kept_machines(NO_JOB).await)
+    }
+
+    /// Fails where a right to training jobs is denied. It is asked once.
+    async fn check_rights(&self) -> OutsideResult<()> {
+        let _asking = self.asking.lock().await;
+        if !self.state.borrow().has_rights {
+            for right in self.rights_to_jobs().await {
+                right.answer?;
+            }
+            self.state.borrow_mut().has_rights = true;
+        }
+        Ok(())
     }
 
     /// What a run does with its training jobs.

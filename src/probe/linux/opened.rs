@@ -1,8 +1,8 @@
 //! Which files of a channel the command, or anything that it started, **opened**.
 //!
 //! inotify sees the opening of a file in a watched folder, by whatever process of the machine: also what is mapped, read by a child
-//! or reached through a link to the folder. A folder that is listed, and a file whose size is asked for, are not opened; a file that
-//! is made there is none of the channel's.
+//! or reached through a link to the folder. A folder that is listed, and a file whose size is asked for, are not opened. A file that
+//! the command itself makes does not count.
 //!
 //! Before the command starts the probe opens a file itself. Where that is not seen, as in a folder that a network or a sandbox
 //! serves, and where there are too many folders to watch, nothing is said of that channel.

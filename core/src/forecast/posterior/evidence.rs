@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::super::law::{STEEPER, Shape};
-use super::super::points::distinct;
 use super::super::predictive::Spread;
 use super::{NEGLIGIBLE, Observation, Prior, WeighedLaw};
 use crate::units::count_as_float;
@@ -27,7 +26,7 @@ const FINE_ENOUGH: f64 = 0.5;
 const WORK_STEPS: u32 = 24;
 /// By how much steeper laws are likelier where the runs show no curve: a power of 4 through two sizes is at risk then.
 const WITHOUT_A_CURVE: f64 = 2.0;
-/// Shares that differ by less than this factor are one size.
+/// Neighbours that differ by less than this factor are one size.
 const SAME_SIZE: f64 = 1.2;
 
 /// The runs, prepared for many candidates: one group, or several that share the law and the noise but have each its own S.
@@ -120,12 +119,17 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The laws by which the data, or the work where no run did all, make more than by any of the family; the largest canary had so
-    /// much of each.
+    /// Laws that are steeper than all of the family: of the data, and of the work where no run did all of it. `share` and `work` are the
+    /// largest that ran.
     pub(super) fn steeper_laws(&self, share: f64, work: f64) -> Vec<WeighedLaw> {
         let odds = self.prior.steeper_odds;
-        let shares = self.runs.iter().map(|(run, _)| run.share);
-        let of_data = match distinct(shares, SAME_SIZE) {
+        if odds == 0.0 {
+            return Vec::new();
+        }
+        let mut shares = Vec::from_iter(self.runs.iter().map(|(run, _)| run.share));
+        shares.sort_by(f64::total_cmp);
+        let sizes = shares.chunk_by(|less, more| *more < SAME_SIZE * less);
+        let of_data = match sizes.count() {
             0..=2 => odds * WITHOUT_A_CURVE,
             _ => odds,
         };
