@@ -48,6 +48,7 @@ fn probe() {
         opt_ml: None,
         read_only: Vec::new(),
         writes: None,
+        shared: Vec::new(),
         closed: None,
         end_with_parent: None,
         scope: UsageScope::Command,

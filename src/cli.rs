@@ -584,9 +584,12 @@ pub struct ProbeArguments {
     /// A folder that the command may read and not write; repeatable. Without mount namespaces nothing is run.
     #[arg(long, value_name = "DIR")]
     pub read_only: Vec<PathBuf>,
-    /// A folder for what the command writes to read-only folders all the same, where overlays are allowed.
+    /// A folder for what the command writes to read-only folders, /tmp and /var/tmp, where overlays are allowed.
     #[arg(long, hide = true, value_name = "DIR")]
     pub writes: Option<PathBuf>,
+    /// A folder in /tmp or /var/tmp that the command writes to like others; repeatable.
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub shared: Vec<PathBuf>,
     /// A list of files that the command may not open, where mount namespaces are allowed.
     #[arg(long, hide = true, value_name = "FILE")]
     pub closed: Option<PathBuf>,

@@ -18,6 +18,7 @@ pub(crate) fn probe(arguments: &ProbeArguments) -> AppResult<u8> {
         opt_ml: arguments.opt_ml.clone(),
         read_only: arguments.read_only.clone(),
         writes: arguments.writes.clone(),
+        shared: arguments.shared.clone(),
         closed: arguments.closed.clone(),
         end_with_parent: arguments.end_with_parent,
         scope: match arguments.launched {

@@ -51,6 +51,9 @@ pub use system::{
     adopt_orphans, cpu_pressure, end_orphans, host_capacity, host_kind, keep_private, run,
 };
 
+/// The folders that the programs of a machine leave files in for each other.
+pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
 /// The most opened files of a channel that are named.
 pub const MOST_NAMED: usize = 200;
 
@@ -95,8 +98,10 @@ pub struct ProbeOptions {
     pub opt_ml: Option<PathBuf>,
     /// Folders that the command may read and not write.
     pub read_only: Vec<PathBuf>,
-    /// A folder for what it writes to those all the same, where overlays are allowed.
+    /// A folder for what it writes to those all the same, and to [`TEMPORARY`] folders, where overlays are allowed.
     pub writes: Option<PathBuf>,
+    /// What of the temporary folders is the machine's also where it writes.
+    pub shared: Vec<PathBuf>,
     /// A list of files that the command may not open, where mount namespaces are allowed: their paths, with a zero byte between.
     pub closed: Option<PathBuf>,
     /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.

@@ -350,5 +350,6 @@ files!(local; ""
     share,
     spec_search,
     steps,
+    temporary,
     work
 );

@@ -54,6 +54,8 @@ struct LaidOut<'a> {
     environment: Vec<(OsString, OsString)>,
     /// Folders that it reads and does not change.
     read_only: Vec<PathBuf>,
+    /// The checkout and the data, which are the machine's also below /tmp.
+    shared: Vec<PathBuf>,
     /// Where it runs. Removed on drop.
     sandbox: Sandbox,
     /// How long the data took, without the drawing of rows.
@@ -147,9 +149,11 @@ impl LocalBackend {
         let mut linked = Vec::new();
         let mut rows = Copied::default();
         let mut drawing = Seconds(0.0);
+        let mut shared = vec![self.paths.checkout.clone()];
         for ChannelShare { channel, data } in &container.host.channels {
             let from = LocalChannel::of(&self.paths, container.job, channel)?;
             let to = container.channel_folder(&channel.name);
+            shared.push(from.path.clone());
             let Some(drawn) = data.rows.as_ref().filter(|rows| !rows.is_all()) else {
                 linked.extend(from.place(&data.objects, &to)?);
                 continue;
@@ -178,6 +182,7 @@ impl LocalBackend {
             command: container.command(),
             environment: environment.into_iter().collect(),
             read_only: caches.into_iter().map(|cache| cache.real).collect(),
+            shared,
             sandbox,
         })
     }

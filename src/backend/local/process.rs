@@ -201,6 +201,9 @@ impl LocalBackend {
         for folder in &host.read_only {
             command.arg("--read-only").arg(folder);
         }
+        for folder in &host.shared {
+            command.arg("--shared").arg(folder);
+        }
         if let Some(limit) = max_runtime {
             command.arg("--max-runtime").arg(format!("{}s", limit.0));
         }

@@ -27,7 +27,9 @@ use super::sandbox::MountNamespace;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::CpuTime;
-use super::{Destination, Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, UsageScope};
+use super::{
+    Destination, Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY, UsageScope,
+};
 use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
 
@@ -111,6 +113,11 @@ impl<'a> WatchedRun<'a> {
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let mut mounts = MountNamespace::default();
+        if let Some(writes) = &options.writes {
+            for (folder, own) in TEMPORARY.iter().zip(["tmp", "var-tmp"]) {
+                let _ = mounts.keep_apart(folder.as_ref(), &writes.join(own), &options.shared);
+            }
+        }
         let opt_ml = (options.opt_ml.as_deref()).map(|folder| match mounts.mount_opt_ml(folder) {
             Ok(()) => OptMl::Mounted,
             Err(reason) => OptMl::NotAllowed { reason },

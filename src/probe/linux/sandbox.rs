@@ -4,6 +4,7 @@
 //! Training scripts for SageMaker expect `/opt/ml`. The mounts are in a mount namespace of the probe's own, which needs root, or a
 //! user namespace if unprivileged users may create one.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -18,6 +19,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::stat::{Mode, SFlag, mknod};
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
 use rustix::mount::{
@@ -47,6 +49,41 @@ impl MountNamespace {
         } else {
             rebuild_opt(&source).map_err(|error| refused("mounting at /opt", error))
         }
+    }
+
+    /// Keeps what is written to a folder of the machine apart, below `own`, else in memory. What is `shared`, mounts and Unix sockets
+    /// in it stay the machine's: an overlay shows no mount, and nothing connects to a socket through it.
+    pub(super) fn keep_apart(
+        &mut self,
+        folder: &Path,
+        own: &Path,
+        shared: &[PathBuf],
+    ) -> io::Result<()> {
+        let folder = &*folder.canonicalize()?;
+        if shared.iter().any(|shared| folder.starts_with(shared)) {
+            return Err(Errno::EBUSY.into());
+        }
+        self.enter().map_err(io::Error::other)?;
+        let sockets = listed("net/unix", |line| Some(&line[line.find(" /")? + 1..]));
+        let others = [mounts_in(folder)?, sockets.unwrap_or_default()].concat();
+        let held = held(folder)?;
+        let old = Path::new("/proc/self/fd").join(held.as_raw_fd().to_string());
+        // What a program keeps in memory counts as its memory.
+        let is_memory = statfs(folder)?.filesystem_type() == TMPFS_MAGIC;
+        if is_memory || overlay(folder, own).is_err() {
+            fs::create_dir_all(own)?;
+            let kind = Some("tmpfs");
+            mount(kind, own, kind, MsFlags::empty(), None::<&str>)?;
+            overlay(folder, own)?;
+        }
+        for path in shared.iter().chain(&others).filter(|path| *path != folder) {
+            if let Ok(below) = path.strip_prefix(folder) {
+                // Some mounts and sockets may be out of reach for this program.
+                let _ = mount_bind_recursive(old.join(below), path);
+            }
+        }
+        // Else a path from the working folder would lead past it.
+        env::set_current_dir(env::current_dir()?)
     }
 
     /// Keeps folders as they are, whatever name they are reached by, and what is mounted in them too: what is written to them lands
@@ -101,14 +138,28 @@ fn read_only(folder: &Path) -> io::Result<()> {
 
 /// Where something is mounted at a folder and below it: `/proc/PID/mountinfo`, `proc_pid_mountinfo(5)`.
 fn mounts_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let listed = fs::read("/proc/self/mountinfo")?;
+    let mut places = listed("mountinfo", |line| line.split(' ').nth(4))?;
+    places.retain(|place| place.starts_with(folder));
+    Ok(places)
+}
+
+/// The paths in the lines of a list of the kernel about this process.
+fn listed(name: &str, place: fn(&str) -> Option<&str>) -> io::Result<Vec<PathBuf>> {
+    let listed = fs::read(Path::new("/proc/self").join(name))?;
     let listed = String::from_utf8_lossy(&listed);
-    let places = listed.lines().filter_map(|line| line.split(' ').nth(4));
-    let places = places.map(|place| {
+    let places = listed.lines().filter_map(place).map(|place| {
         let place = place.replace("\\040", " ").replace("\\011", "\t");
         PathBuf::from(place.replace("\\012", "\n").replace("\\134", "\\"))
     });
-    Ok(places.filter(|place| place.starts_with(folder)).collect())
+    Ok(places.collect())
+}
+
+/// A folder that can be reached still when another is mounted on it.
+fn held(folder: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
+        .open(folder)
 }
 
 fn remount_read_only(folder: &Path) -> io::Result<()> {
@@ -140,6 +191,8 @@ fn overlay(folder: &Path, own: &Path) -> io::Result<()> {
         options += &format!(",{name}dir={}", layer.ok_or(Errno::EINVAL)?);
     }
     let (kind, flags) = (Some("overlay"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV);
+    // The upper layer's mode is that of the whole.
+    fs::set_permissions(&upper, fs::metadata(folder)?.permissions())?;
     Ok(mount(kind, folder, kind, flags, Some(&*options))?)
 }
 
@@ -179,13 +232,10 @@ fn enter_namespace() -> Result<(), String> {
 /// Mounts a new /opt over the old one, with the old entries and `ml`.
 fn rebuild_opt(source: &Path) -> io::Result<()> {
     // Opened first: the old /opt cannot be reached by its name once it is covered.
-    let old = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
-        .open("/opt")?;
+    let old = held("/opt".as_ref())?;
     let entries: Vec<fs::DirEntry> = fs::read_dir("/opt")?.collect::<io::Result<_>>()?;
     // The directory may lie in /opt itself, so it is held, too.
-    let held_source = fs::File::open(source)?;
+    let held_source = held(source)?;
     let (kind, options) = (Some("tmpfs"), Some("mode=755"));
     mount(kind, "/opt", kind, MsFlags::empty(), options)?;
     let held = [old.as_raw_fd(), held_source.as_raw_fd()];
