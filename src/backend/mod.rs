@@ -123,6 +123,8 @@ pub struct BackendKeys {
     pub data: Option<Key>,
     /// This machine in one line, where canaries run on it.
     pub machine: Option<String>,
+    /// What they find on it beside code and data, and what stands for its content: caches, Python's packages.
+    pub found: BTreeMap<String, Vec<u8>>,
     /// Whether canaries run without a probe that the spec asks for.
     pub lacks_probe: bool,
 }

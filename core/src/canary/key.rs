@@ -4,7 +4,7 @@
 //! |---|---|
 //! | code | path, kind and id of every file, link and submodule that counts ([`crate::code`]): a file's bytes and whether it can be executed, a link's text and what it leads to, a submodule's commit; of the spec each field of the job whose rule does not exclude it (`uncounted`, beside the field), and the names under `budget.metrics` |
 //! | data | channel by channel the digest of its listing, see below |
-//! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine and the variables of `--pass-env` |
+//! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine, the variables that canaries are handed, their caches and the packages of Python |
 //!
 //! | data | digest of a channel |
 //! |---|---|
@@ -81,15 +81,31 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
 
 /// The key of a canary.
 pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
-    let mut hash = Fields::new("canary 1");
-    hash.bytes(&code.0);
-    hash.bytes(&data.0);
-    hash.text(Some(&run.instance.to_string()));
-    if let Some(script) = run.instance.entry_point() {
+    let CanaryRun {
+        // In the key of the code.
+        job: _,
+        instance,
+        share,
+        work,
+        replicate,
+        channels,
+        // Said by the objects drawn, or the share handed over.
+        fraction: _,
+        objects: _,
+        objects_total: _,
+        bytes: _,
+        bytes_total: _,
+        // A run that was ended is not taken for one that was not.
+        max_runtime: _,
+        ends_early: _,
+    } = run;
+    let mut hash = Fields::of_keys("canary 1", &[code, data]);
+    hash.text(Some(&instance.to_string()));
+    if let Some(script) = instance.entry_point() {
         hash.text(Some("script of the groups"));
         hash.text(Some(script));
     }
-    for channel in &run.channels {
+    for channel in channels {
         hash.text(Some(&channel.name));
         if let Some(rows) = &channel.rows {
             // What changes where blocks are cut, or what is copied of one, changes this number.
@@ -104,17 +120,16 @@ pub fn canary_key(code: &Key, data: &Key, run: &CanaryRun) -> Key {
             hash.list(channel.objects.iter().map(|object| &object.key));
         }
     }
-    // The objects drawn say the share where there are any.
-    if let Some(share) = &run.share {
+    if let Some(share) = share {
         hash.text(share.value.as_deref());
     }
-    hash.number(run.work.as_ref().map_or(0, |work| work.level.to_bits()));
-    hash.number(u64::from(run.replicate));
+    hash.number(work.as_ref().map_or(0, |work| work.level.to_bits()));
+    hash.number(u64::from(*replicate));
     hash.end()
 }
 
-/// The key of a machine, for specs that name different machines alike, as `local` does: its kind, and the variables that are
-/// passed to the canaries.
+/// The key of a machine, for specs that name different machines alike, as `local` does: its kind, the variables that are
+/// passed to the canaries, and what they find there.
 pub fn machine_key<'a>(
     machine: &str,
     variables: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -130,17 +145,12 @@ pub fn machine_key<'a>(
 
 /// The key of the same canary on one machine.
 pub fn on_machine(canary: &Key, machine: &Key) -> Key {
-    let mut hash = Fields::new("canary on a machine 1");
-    hash.bytes(&canary.0);
-    hash.bytes(&machine.0);
-    hash.end()
+    Fields::of_keys("canary on a machine 1", &[canary, machine]).end()
 }
 
 /// The key of the same canary where the probe was asked for and could not be sent: it measures less.
 pub fn without_probe(canary: &Key) -> Key {
-    let mut hash = Fields::new("canary without the probe 1");
-    hash.bytes(&canary.0);
-    hash.end()
+    Fields::of_keys("canary without the probe 1", &[canary]).end()
 }
 
 /// The key of a job's data: its channels in the order of the spec, each with the digest of its listing.
@@ -172,6 +182,12 @@ impl Fields {
     fn new(what: &str) -> Self {
         let mut fields = Self(Sha256::new());
         fields.text(Some(what));
+        fields
+    }
+
+    fn of_keys(what: &str, keys: &[&Key]) -> Self {
+        let mut fields = Self::new(what);
+        keys.iter().for_each(|key| fields.bytes(&key.0));
         fields
     }
 

@@ -23,7 +23,7 @@ const SEARCHED_ENTRIES: usize = 20_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cache {
     /// Below a home folder.
-    below: PathBuf,
+    pub(super) below: PathBuf,
     /// All links resolved.
     pub(super) real: PathBuf,
 }

@@ -10,6 +10,7 @@ mod cluster;
 mod container;
 mod ending;
 mod log_tail;
+mod packages;
 mod process;
 mod run;
 mod tables;
@@ -263,11 +264,19 @@ impl Ready for LocalJob<'_> {
             let channel = LocalChannel::of(&backend.paths, job, channel)?;
             digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
         }
-        let caches = Cache::of_job(&backend.paths, job)?;
-        digests.extend(caches.iter().map(|cache| ("cache", cache.digest())));
+        let mut found = BTreeMap::new();
+        for cache in Cache::of_job(&backend.paths, job)? {
+            found.insert(cache.below.display().to_string(), cache.digest().to_vec());
+        }
+        if let Some(path) = backend.environment.get(OsStr::new("PATH")) {
+            let packages = packages::installed(&job.training.local.command, path);
+            let packages = Vec::from_iter(packages).join("\n");
+            found.insert("packages of Python".to_owned(), packages.into_bytes());
+        }
         Ok(BackendKeys {
             data: Some(data_key(digests)),
             machine: Some(probe::host_kind(backend.host())),
+            found,
             ..BackendKeys::default()
         })
     }

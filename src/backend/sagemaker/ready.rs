@@ -129,8 +129,8 @@ impl Ready for ReadyJob<'_> {
         Ok(BackendKeys {
             code: Some(self.code),
             data: Some(self.data),
-            machine: None,
             lacks_probe: self.lacks_probe,
+            ..BackendKeys::default()
         })
     }
 

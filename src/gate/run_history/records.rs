@@ -163,19 +163,22 @@ impl BackendKeys {
     pub(crate) fn canary(&self, run: &CanaryRun, pass_env: &[String]) -> Option<Key> {
         let key = canary_key(&self.code?, &self.data?, run);
         Some(match &self.machine {
-            Some(machine) => on_machine(&key, &here(machine, pass_env)),
+            Some(machine) => on_machine(&key, &self.here(machine, pass_env)),
             None if self.lacks_probe => without_probe(&key),
             None => key,
         })
     }
-}
 
-/// The key of this machine and of the variables that canaries are handed.
-fn here(machine: &str, pass_env: &[String]) -> Key {
-    let handed = pass_env::environment(pass_env).unwrap_or_default();
-    let handed = (handed.iter())
-        .filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
-    machine_key(machine, handed.collect::<BTreeMap<_, _>>())
+    /// The key of this machine, of the variables that canaries are handed, and of what they find on it.
+    fn here(&self, machine: &str, pass_env: &[String]) -> Key {
+        let handed = pass_env::environment(pass_env).unwrap_or_default();
+        let handed = (handed.iter())
+            .filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
+        let handed = handed.collect::<BTreeMap<_, _>>();
+        let found = self.found.iter();
+        let found = found.map(|(name, content)| (name.as_str(), content.as_slice()));
+        machine_key(machine, handed.into_iter().chain(found))
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,44 @@
+//! The Python packages that a command finds on this machine.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where Python has its packages, seen from its program; Debian has two places.
+const LIBRARIES: [&str; 3] = ["../lib", "../lib64", "../local/lib"];
+
+/// Names and versions, as pip writes them, of the packages of the environment that a command runs in: that of the program that it
+/// starts, and of Python on `PATH`. Its home folder is empty, and has none. An equal environment elsewhere has the same.
+pub(super) fn installed(command: &[String], path: &OsStr) -> BTreeSet<String> {
+    let first = command.first().map(String::as_str);
+    let programs = first.into_iter().chain(["python3", "python"]);
+    let found = programs.filter_map(|program| {
+        let mut files = env::split_paths(path).map(|folder| folder.join(program));
+        files.find(|file| file.is_file())
+    });
+    let of_environments = found.flat_map(|program| {
+        let settings = fs::read_to_string(program.with_file_name("../pyvenv.cfg"));
+        let is_alone =
+            settings.is_ok_and(|text| !text.contains("include-system-site-packages = true"));
+        let base = program.canonicalize().ok().filter(|_| !is_alone);
+        [Some(program), base].into_iter().flatten()
+    });
+    of_environments
+        .flat_map(|program| beside(&program))
+        .collect()
+}
+
+fn beside(program: &Path) -> Vec<String> {
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    let libraries = LIBRARIES.map(|library| program.with_file_name(library));
+    let versions = libraries.into_iter().flat_map(entries);
+    let folders = versions.flat_map(|version| {
+        ["site-packages", "dist-packages"].map(|name| version.path().join(name))
+    });
+    let names = folders.flat_map(entries).map(|package| package.file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    let is_package = |name: &String| name.ends_with(".dist-info") || name.ends_with(".egg-info");
+    names.filter(is_package).collect()
+}
