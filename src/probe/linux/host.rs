@@ -1,5 +1,7 @@
 //! The capacity of this host, in the units of the probe.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -31,22 +33,37 @@ pub fn host_capacity() -> Capacity {
     }
 }
 
-/// The kind of this host on one line, which distinguishes measurements of different machines: processor, cores and memory, as
-/// in `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. The processor is missing if /proc does not name it.
+/// The kind of this host on one line, which distinguishes measurements of different machines: processor, cores, memory and GPUs, as
+/// in `AMD EPYC 9R14, 16 cores, 32 GiB, 0 GPUs`. What /proc does not name is missing: the processor, and models, as in `1 GPUs, Tesla T4`.
 pub fn host_kind(capacity: &Capacity) -> String {
-    let model = procfs::file("/proc/cpuinfo").ok().and_then(|text| {
-        let text = String::from_utf8_lossy(&text);
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
+    let cpus = procfs::file("/proc/cpuinfo").unwrap_or_default();
+    let cpus = String::from_utf8_lossy(&cpus);
+    let model = field(&cpus, "model name").map(|model| format!("{model}, "));
+    let gpus = gpu_models("/proc/driver/nvidia/gpus".as_ref());
+    let gpus: String = gpus.iter().map(|model| format!(", {model}")).collect();
     format!(
-        "{}{} cores, {} GiB, {} GPUs",
-        model.map_or(String::new(), |model| format!("{model}, ")),
+        "{}{} cores, {} GiB, {} GPUs{}",
+        model.unwrap_or_default(),
         capacity.vcpus,
         // Rounded, since the kernel reserves a part that differs from boot to boot.
         (capacity.memory.0 + Bytes::GIB / 2) / Bytes::GIB,
-        capacity.gpus
+        capacity.gpus,
+        gpus
     )
+}
+
+/// The first `name: value` of a file in /proc.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim())
+}
+
+/// The models of GPUs as NVIDIA's driver names them, in a folder with one for each.
+fn gpu_models(folder: &Path) -> BTreeSet<String> {
+    let gpus = fs::read_dir(folder).into_iter().flatten().flatten();
+    let texts = gpus.filter_map(|gpu| fs::read_to_string(gpu.path().join("information")).ok());
+    let model = |text: String| Some(field(&text, "Model")?.to_owned());
+    texts.filter_map(model).collect()
 }
 
 /// The memory of each GPU; empty without GPUs or an answer.
@@ -99,4 +116,27 @@ pub(super) fn cores() -> f64 {
     Controller::of_this_process("cpu")
         .and_then(|controller| controller.cpu_quota())
         .map_or(usable, |quota| quota.min(usable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_models_of_gpus_are_named_as_the_driver_has_them() {
+        let folder = tempfile::tempdir().unwrap();
+        for (bus, model) in [
+            ("01", "Tesla T4"),
+            ("02", "NVIDIA A10G"),
+            ("03", "Tesla T4"),
+        ] {
+            let gpu = folder.path().join(bus);
+            fs::create_dir(&gpu).unwrap();
+            let text = format!("Model: \t\t {model}\nIRQ:   \t\t 11\nGPU UUID: \t GPU-{bus}\n");
+            fs::write(gpu.join("information"), text).unwrap();
+        }
+        let named = Vec::from_iter(gpu_models(folder.path()));
+        assert_eq!(named, ["NVIDIA A10G", "Tesla T4"]);
+        assert!(gpu_models("/no/such".as_ref()).is_empty());
+    }
 }
