@@ -61,7 +61,7 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     if let Some(growth) = input.budget.growth {
         let counts = match main.here.forecast.grows_at_most(growth) {
             true => "counts: growth that no canary could show is not asked about",
-            false => "does not count: the canaries grow faster",
+            false => "does not count: the canaries grow faster, or none did all of the work",
         };
         notes.push(format!("`budget.growth: {}` {counts}.", growth.word()));
     }

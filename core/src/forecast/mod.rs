@@ -133,6 +133,8 @@ pub struct Forecast {
     pub reached: Option<Fraction>,
     /// The largest share of the full run, of its data and the work on them, that a run did which the time follows from.
     pub largest_share: Option<f64>,
+    /// Whether a run did all of the full run's work per datum.
+    pub did_all_work: bool,
     /// What makes it doubtful that the canaries were like the full run, as sentences.
     pub warnings: Vec<String>,
     /// Assumptions and what was left out, as sentences.
@@ -210,9 +212,11 @@ impl Forecast {
             .is_ok_and(|time| time.if_steeper().quantile(UPPER) > FAR_BEYOND * time.quantile(UPPER))
     }
 
-    /// Whether the canaries' time grows no faster than that; not where nothing was measured.
+    /// Whether the canaries' time grows no faster with the data than that, and some did all of the work; not where nothing was measured.
     pub fn grows_at_most(&self, most: StatedGrowth) -> bool {
-        let (Some(law), Some(reached)) = (&self.law.time, self.largest_share) else {
+        let (Some(law), Some(reached), true) =
+            (&self.law.time, self.largest_share, self.did_all_work)
+        else {
             return false;
         };
         match most {
@@ -357,6 +361,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         reached: by_progress.as_ref().map(|progress| progress.reached),
         largest_share: (by_progress.filter(ByProgress::shows_all).map(|_| 1.0))
             .or_else(|| runs.largest().map(Measurement::reach)),
+        did_all_work: runs.entered().iter().any(|run| run.work_share() >= 1.0),
     }
 }
 

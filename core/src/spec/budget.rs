@@ -126,7 +126,7 @@ mapping! {
         plain certainty: Fraction, or Self::DEFAULT_CERTAINTY => FieldRule::BASE.uncounted();
         /// The level of a line that the base exceeds already. Default: warn.
         plain existing_breach: Level, or Level::Warn => FieldRule::BASE.uncounted();
-        /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster.
+        /// The most that the time of the full run grows with the data, by your word; it holds as long as the canaries do not grow faster, and one does all of the work.
         optional growth: StatedGrowth => FieldRule::BASE.uncounted();
     }
 }
