@@ -19,6 +19,8 @@ pub(super) const HYPERPARAMETERS: usize = 100;
 pub(super) const SCRIPT_MODE_HYPERPARAMETERS: usize = 5;
 pub(super) const HYPERPARAMETER_NAME: usize = 256;
 pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
+/// Those of a value's pattern, in which `.` is a character of Java's.
+pub(super) const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 /// The API takes 2500 characters; its text still promises only these.
 pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
 pub(super) const ENVIRONMENT: usize = 100;

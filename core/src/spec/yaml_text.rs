@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_survives_as_yaml(name in "[^\0\r\n]{1,30}", value in "[^\0\r\n]{0,60}") {
+        fn any_text_survives_as_yaml(name in "[^\0\r\n\u{85}\u{2028}\u{2029}]{1,30}", value in "[^\0\r\n\u{85}\u{2028}\u{2029}]{0,60}") {
             let text = format!(
                 "version: 1\nbackend: sagemaker\njobs:\n  a:\n    training:\n      image: i\n      role: arn:aws:iam::123456789012:role/R\n      \
                  hyperparameters:\n        {}: {}\n      channels: {{train: {{uri: s3://bucket/x/}}}}\n      output: s3://bucket/y/\n    \

@@ -213,6 +213,7 @@ impl LocalBackend {
 impl Backend for LocalBackend {
     async fn open<'a>(&'a self, job: &'a Job) -> OutsideResult<BoxSession<'a>> {
         // Said before anything is run.
+        workspace::refuse_links(&self.paths.state)?;
         Cache::of_job(&self.paths, job)?;
         Ok(Box::new(LocalJob { backend: self, job }))
     }

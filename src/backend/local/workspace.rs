@@ -73,7 +73,8 @@ impl Workspace {
     }
 }
 
-fn refuse_links(state: &Path) -> OutsideResult<()> {
+/// Fails where the gate's own folder leads elsewhere.
+pub(super) fn refuse_links(state: &Path) -> OutsideResult<()> {
     let work = state.join("work");
     match [state, &work].into_iter().find(|it| it.is_symlink()) {
         None => Ok(()),

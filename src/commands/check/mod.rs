@@ -103,7 +103,7 @@ pub(super) async fn findings(
                     CheckedThing::not_looked_at("access", "the source has to be there first")
                 }
                 (true, false) => CheckedThing::refused("access", error),
-                (false, _) => CheckedThing::refused("caches", error),
+                (false, _) => CheckedThing::refused("folders", error),
             });
             return Ok(all);
         }

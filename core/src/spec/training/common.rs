@@ -204,7 +204,7 @@ impl Reader<'_> {
             let promised = limits::HYPERPARAMETER_VALUE_PROMISED;
             let is_long = (promised + 1..=limits::HYPERPARAMETER_VALUE).contains(&length);
             rules! { self, at;
-                refuse "" if is_sent && [name, value].iter().any(|text| text.contains(['\n', '\r'])) =>
+                refuse "" if is_sent && [name, value].iter().any(|text| text.contains(limits::LINE_ENDS)) =>
                     "holds a line end, which SageMaker refuses in hyperparameters",
                     "write it in one line, or put it into a file of `source_dir`";
                 warn "" if is_sent && is_long =>

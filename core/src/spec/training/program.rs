@@ -99,7 +99,7 @@ impl Reader<'_> {
             let at = at.item(index);
             self.too_long(&at, "a word", word, WORD);
             rules! { self, at;
-                refuse "" if word.contains(['\n', '\r']) =>
+                refuse "" if word.contains(limits::LINE_ENDS) =>
                     "a word holds no line end", "put the script into the image or into `source_dir`";
             }
         }
