@@ -92,8 +92,7 @@ fn offline_report(
     notes: Vec<String>,
 ) -> JobReport {
     // The budget is judged on the spec's instance, measured or not; its alternatives follow in their order.
-    let of_spec = known.into_iter();
-    let of_spec = of_spec.flat_map(|job| [&job.instance].into_iter().chain(&job.alternatives));
+    let of_spec = known.into_iter().flat_map(Job::configurations);
     let mut instances: Vec<&InstanceConfiguration> = of_spec.collect();
     for measurement in measurements {
         if !instances.iter().any(|known| measurement.is_on(known)) {

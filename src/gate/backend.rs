@@ -70,8 +70,7 @@ pub(crate) async fn open<'a>(
     job: &'a Job,
 ) -> OutsideResult<BoxSession<'a>> {
     let mut session = backend.open(job).await?;
-    let configurations = std::iter::once(&job.instance).chain(&job.alternatives);
-    let kinds: BTreeSet<&InstanceType> = configurations
+    let kinds: BTreeSet<&InstanceType> = (job.configurations())
         .flat_map(InstanceConfiguration::members)
         .map(|(kind, _)| kind)
         .filter(|kind| !project.spec.prices.contains_key(kind))

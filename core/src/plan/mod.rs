@@ -90,10 +90,9 @@ pub fn plan(
     let is_ladder = matches!(runs, PlannedRuns::Ladder(_));
     let spend_limit = job.canary.spend_limit;
     let limit = least(known.left_of_run.unwrap_or(spend_limit), spend_limit);
-    let instances = [&job.instance].into_iter().chain(&job.alternatives);
     let mut all = Vec::with_capacity(1 + job.alternatives.len());
     let mut none_on_all = None;
-    for (instance, counts) in instances.zip(job.counts()) {
+    for (instance, counts) in job.configurations().zip(job.counts()) {
         let (mut one, too_many) = counts::on_counts(job, dataset, instance, counts, &runs);
         if all.is_empty() {
             let none_on = |count: &u32| {

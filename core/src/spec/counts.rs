@@ -54,8 +54,7 @@ impl Job {
     pub fn counts(&self) -> Vec<CountsOf> {
         let policy = self.counts_policy();
         let mut all: Vec<CountsOf> = Vec::new();
-        let configurations =
-            Vec::from_iter(std::iter::once(&self.instance).chain(&self.alternatives));
+        let configurations = Vec::from_iter(self.configurations());
         for (place, configuration) in configurations.iter().enumerate() {
             let (kind, count) = (configuration.single_type(), configuration.total_count());
             let shares = kind.is_some()

@@ -88,6 +88,20 @@ mapping! {
     }
 }
 
+impl Job {
+    /// `instance` first, then the alternatives.
+    pub fn configurations(&self) -> impl Iterator<Item = &InstanceConfiguration> {
+        std::iter::once(&self.instance).chain(&self.alternatives)
+    }
+
+    /// Each with its key in the spec: `instance`, `alternatives[0]`.
+    pub fn keyed_configurations(&self) -> impl Iterator<Item = (String, &InstanceConfiguration)> {
+        let others = (0..self.alternatives.len()).map(|at| format!("alternatives[{at}]"));
+        let keys = std::iter::once("instance".to_owned()).chain(others);
+        keys.zip(self.configurations())
+    }
+}
+
 impl Reader<'_> {
     /// The job of the keys at `at`; `None` where a part that it must have could not be read.
     pub(super) fn job(&mut self, at: &At, name: String, keys: JobKeys) -> Option<Job> {

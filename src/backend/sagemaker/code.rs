@@ -13,7 +13,6 @@ use super::request::{Script, whole_channel};
 use super::{JobObjects, JobSession, ProbeWay};
 use crate::backend::project_paths::ProjectPaths;
 use crate::backend::source::{self, Source, SourceFile};
-use crate::instance::InstanceConfiguration;
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Channel, Job, ProbePolicy};
 
@@ -35,20 +34,18 @@ impl JobSession<'_> {
         let keys = &job.training.sagemaker;
         let program = self.probe_program();
         let started = started(job);
-        let mut placed = PlacedCode {
-            script: None,
-            source: None,
-            probe: match (&started, &program) {
-                (Some(words), Some(program)) => self.place_probe(words, program).await?,
-                _ => ProbeWay::None,
-            },
+        let mut placed = match (&started, &program) {
+            (Some(words), Some(program)) => self.place_probe(words, program).await?,
+            _ => PlacedCode::default(),
         };
         if !has_source(job) {
             return Ok(placed);
         }
         let files = find_source(&self.backend.paths, job)?.files;
         if let Some(channel) = &keys.source_channel {
-            placed.source = Some(Box::new(self.place_source(channel, &files).await?));
+            let source = self.place_source(channel, &files).await?;
+            placed.source = Some(source.uri.clone());
+            placed.channels.insert(0, source);
             return Ok(placed);
         }
         let mut script = keys.entry_point.clone().unwrap_or_default();
@@ -70,38 +67,51 @@ impl JobSession<'_> {
         }
         let packed = archive::pack(&files, &own, LARGEST_SOURCE)?;
         let hash = archive::sha256_hex(&packed);
-        let place = output(job)?.below(&format!("{SOURCES}{hash}/sourcedir.tar.gz"));
-        let objects = JobObjects::of_output(self.backend.aws().s3, job);
-        objects.keep(&place, packed, "application/gzip").await?;
+        let below = format!("{hash}/sourcedir.tar.gz");
+        let archive = self.keep(&below, packed, "application/gzip").await?;
+        placed.source = Some(archive.clone());
         placed.script = Some(Script {
-            archive: place.to_string(),
+            archive,
             program: script,
         });
         Ok(placed)
+    }
+
+    /// Puts something below the job's output, under a hash of it, unless it is there; returns its address.
+    async fn keep(&self, below: &str, content: Vec<u8>, kind: &str) -> OutsideResult<String> {
+        let place = output(self.job)?.below(&format!("{SOURCES}{below}"));
+        let objects = JobObjects::of_output(self.backend.aws().s3, self.job);
+        objects.keep(&place, content, kind).await?;
+        Ok(place.to_string())
+    }
+
+    /// A channel that brings what lies in a folder of these.
+    fn own_channel(&self, name: &str, folder: &str) -> OutsideResult<Channel> {
+        let folder = output(self.job)?.below(&format!("{SOURCES}{folder}"));
+        Ok(whole_channel(name, folder.to_string()))
     }
 
     /// Uploads the files of the source, as the Python SDK v3 hands it over: below `/opt/ml/input/data/<channel>/`. Their archive's hash
     /// names the place; a file that has changed since then is refused.
     async fn place_source(&self, channel: &str, files: &[SourceFile]) -> OutsideResult<Channel> {
         let hash = archive::sha256_hex(&archive::pack(files, &[], LARGEST_SOURCE)?);
-        let folder = output(self.job)?.below(&format!("{SOURCES}{hash}/files/"));
-        let objects = JobObjects::of_output(self.backend.aws().s3, self.job);
+        let folder = format!("{hash}/files/");
         let put = async |file: &SourceFile| {
-            let place = folder.below(archive::name_of(file)?);
+            let place = format!("{folder}{}", archive::name_of(file)?);
             let mut content = Vec::new();
             file.read(|part| {
                 content.extend_from_slice(part);
                 Ok(())
             })?;
-            objects.keep(&place, content, BINARY).await
+            self.keep(&place, content, BINARY).await.map(drop)
         };
         let uploads = stream::iter(files).map(put).buffer_unordered(UPLOADS);
         uploads.try_collect::<()>().await?;
-        Ok(whole_channel(channel, folder.to_string()))
+        self.own_channel(channel, &folder)
     }
 
     /// Uploads the probe for a plain image, which gets it on a channel of its own around what it starts.
-    async fn place_probe(&self, words: &[String], program: &[u8]) -> OutsideResult<ProbeWay> {
+    async fn place_probe(&self, words: &[String], program: &[u8]) -> OutsideResult<PlacedCode> {
         let (job, name) = (self.job, probe::CHANNEL);
         let channels = &job.training.channels;
         let keys = &job.training.sagemaker;
@@ -119,17 +129,15 @@ impl JobSession<'_> {
         };
         if let Err(why) = usable {
             self.notes.set_lacks_probe(&why);
-            return Ok(ProbeWay::None);
+            return Ok(PlacedCode::default());
         }
-        let hash = archive::sha256_hex(program);
-        let folder = output(job)?.below(&format!("{SOURCES}{hash}/probe/"));
-        let objects = JobObjects::of_output(self.backend.aws().s3, job);
-        objects
-            .keep(&folder.below(probe::FILE), program.to_vec(), BINARY)
-            .await?;
-        Ok(ProbeWay::Channel {
-            channel: Box::new(whole_channel(name, folder.to_string())),
-            command: words.to_vec(),
+        let folder = format!("{}/probe/", archive::sha256_hex(program));
+        let place = format!("{folder}{}", probe::FILE);
+        self.keep(&place, program.to_vec(), BINARY).await?;
+        Ok(PlacedCode {
+            channels: vec![self.own_channel(name, &folder)?],
+            probe: ProbeWay::Channel(words.to_vec()),
+            ..PlacedCode::default()
         })
     }
 
@@ -204,21 +212,14 @@ fn has_source(job: &Job) -> bool {
 fn find_source(paths: &ProjectPaths, job: &Job) -> OutsideResult<Source> {
     let found = source::find(paths, job)?;
     let own = job.training.sagemaker.entry_point.as_deref();
-    let of_groups = |field: String, instance: &'_ InstanceConfiguration| {
-        let script = instance.entry_point()?.to_owned();
-        Some((format!("{field}.entry_point"), script))
-    };
-    let own = own.map(|script| ("training.entry_point".to_owned(), script.to_owned()));
-    let own = own
-        .into_iter()
-        .chain(of_groups("instance".to_owned(), &job.instance));
-    let others = job.alternatives.iter().enumerate();
-    let others = others.filter_map(|(at, one)| of_groups(format!("alternatives[{at}]"), one));
-    for (field, script) in own.chain(others) {
+    let own = own.map(|script| ("training".to_owned(), script));
+    let of_groups = (job.keyed_configurations())
+        .filter_map(|(field, instance)| Some((field, instance.entry_point()?)));
+    for (field, script) in own.into_iter().chain(of_groups) {
         let mut files = found.files.iter();
-        if !files.any(|file| file.name.as_os_str() == script.as_str()) {
+        if !files.any(|file| file.name.as_os_str() == script) {
             return Err(OutsideError::of(format!(
-                "jobs.{}.{field}: `{script}` is not among the source files in {}",
+                "jobs.{}.{field}.entry_point: `{script}` is not among the source files in {}",
                 job.name,
                 found.folder.display()
             ))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::staging::stage;
-use super::{JobName, JobObjects, ProbeWay, ReadyJob};
+use super::{JobName, JobObjects, ReadyJob};
 use crate::aws::s3_uri::S3Uri;
 use crate::canary::{CanaryRun, ChannelData, Objects};
 use crate::outside_error::{OutsideError, OutsideResult};
@@ -91,12 +91,7 @@ impl ReadyJob<'_> {
                 ..channel.clone()
             }
         });
-        let probe = match &self.placed.probe {
-            ProbeWay::Channel { channel, .. } => Some(channel),
-            _ => None,
-        };
-        let own = self.placed.source.iter().chain(probe);
-        Ok(inputs.chain(own.map(|own| (**own).clone())).collect())
+        Ok(inputs.chain(self.placed.channels.iter().cloned()).collect())
     }
 
     /// Places the data of a canary; it may be dropped half-way, and leaves on an error what it had placed. Returns the rows among them.

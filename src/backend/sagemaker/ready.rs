@@ -280,18 +280,21 @@ impl Notes {
 }
 
 /// The code of a job, where its training jobs find it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PlacedCode {
+    /// The address of the source, under its hash; absent where the job has none.
+    pub(super) source: Option<String>,
     /// The script; absent outside of script mode.
     pub(super) script: Option<Script>,
-    /// The source's files, where the job takes them on a channel.
-    pub(super) source: Option<Box<Channel>>,
+    /// What brings code beside the job's own channels: the source's files, and the probe.
+    pub(super) channels: Vec<Channel>,
     pub(super) probe: ProbeWay,
 }
 
 /// How the probe gets into the container.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) enum ProbeWay {
+    #[default]
     None,
     /// Beside the source.
     Source {
@@ -300,11 +303,8 @@ pub(super) enum ProbeWay {
         /// Whether the image installs packages before it starts the script.
         has_requirements: bool,
     },
-    /// Through a channel, around a plain image's command.
-    Channel {
-        channel: Box<Channel>,
-        command: Vec<String>,
-    },
+    /// Through a channel, around this command of a plain image.
+    Channel(Vec<String>),
 }
 
 impl PlacedCode {
@@ -323,7 +323,7 @@ impl PlacedCode {
                 let entry = (probe::ENTRY_VARIABLE.to_owned(), script);
                 (vec![mark(), entry], None)
             }
-            ProbeWay::Channel { command, .. } => (vec![mark()], Some(command)),
+            ProbeWay::Channel(command) => (vec![mark()], Some(command)),
         }
     }
 

@@ -232,9 +232,7 @@ impl<'a> Session<'a> for JobSession<'a> {
             (data.name.as_str(), digest)
         }));
         let code = planned.code.unwrap_or_else(|| {
-            let archive = placed.script.as_ref().map(|script| &script.archive);
-            let packed = archive.or(placed.source.as_ref().map(|source| &source.uri));
-            let packed = packed.map(|place| CodeFile {
+            let packed = placed.source.as_ref().map(|place| CodeFile {
                 path: PathBuf::new(),
                 real: PathBuf::new(),
                 kind: PathKind::File,

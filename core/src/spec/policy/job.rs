@@ -80,10 +80,7 @@ pub(in crate::spec) fn not_allowed(spec: &Spec, allowed: &str) -> Vec<SpecProble
     for job in &spec.jobs {
         let place = format!("jobs.{}", job.name);
         let mut said = BTreeSet::new();
-        let others = job.alternatives.iter().enumerate();
-        let others = others.map(|(index, one)| (format!("alternatives[{index}]"), one));
-        let own = std::iter::once(("instance".to_owned(), &job.instance));
-        for (key, configuration) in own.chain(others) {
+        for (key, configuration) in job.keyed_configurations() {
             let members = configuration.members().into_iter();
             let refused =
                 members.filter(|(kind, _)| !is_allowed(kind) && said.insert((*kind).clone()));
