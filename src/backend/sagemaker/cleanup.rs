@@ -85,7 +85,7 @@ impl SagemakerBackend {
     ) -> OutsideResult<()> {
         let cancellation = &self.tags.cancellation;
         let names: Vec<String> = self.state.borrow().own.iter().cloned().collect();
-        if names.is_empty() && !self.state.borrow().has_access && !self.tags.is_resumed {
+        if names.is_empty() && !self.access.initialized() && !self.tags.is_resumed {
             return Ok(());
         }
         let stopping = async {

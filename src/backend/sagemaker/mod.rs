@@ -46,7 +46,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use self::cleanup::StoppedRest;
 use self::description::{JobDescription, JobState};
@@ -110,6 +110,10 @@ pub struct SagemakerBackend {
     state: RefCell<RunState>,
     /// When this process began.
     began: jiff::Timestamp,
+    /// Set once AWS has answered to these credentials.
+    access: OnceCell<()>,
+    /// Set once it is known that training jobs may be looked at, listed and stopped.
+    rights: OnceCell<()>,
     /// Held while something is asked that is asked once, so that jobs which begin together do not all ask it.
     asking: Mutex<()>,
 }
@@ -131,10 +135,6 @@ struct RunState {
     has_unmeasured: bool,
     /// Tries of canaries that are billed with the last one.
     counted: BTreeSet<String>,
-    /// Whether AWS has ever answered to these credentials.
-    has_access: bool,
-    /// Whether training jobs may be looked at, listed and stopped.
-    has_rights: bool,
     /// Whether SageMaker has refused a request for its profiler.
     refuses_profiler: bool,
     /// The prices asked for so far; `None` for a type without a price.
@@ -158,6 +158,8 @@ impl SagemakerBackend {
             aws: RefCell::new(aws),
             state: RefCell::default(),
             began: jiff::Timestamp::now(),
+            access: OnceCell::default(),
+            rights: OnceCell::default(),
             asking: Mutex::default(),
         }
     }

@@ -86,7 +86,7 @@ impl ReadyJob<'_> {
 
     /// Chooses the pools, once the quotas are known. What cannot be ended is not begun.
     pub(super) async fn plan_pools(&self, plan: &PoolPlan) {
-        let pools = plan.pools(&|kind| self.machine_quotas(kind));
+        let pools = plan.pools(&|kind| self.backend.machine_quotas(kind));
         if !pools.is_empty()
             && let Some(error) = self.backend.may_not_end_pools().await
         {
@@ -108,7 +108,7 @@ impl ReadyJob<'_> {
                         self.notes.add(format!(
                             "canaries on {instance} run {} at a time, not {without}: the quota `{kind} for training warm pool usage` is {}; ask for more in Service Quotas (service Amazon SageMaker), or write `warm_pool: auto`, which keeps machines where that is sooner done",
                             pool.lanes,
-                            self.machine_quotas(kind).warm_pool.unwrap_or(0),
+                            self.backend.machine_quotas(kind).warm_pool.unwrap_or(0),
                         ));
                     }
                 }

@@ -1,11 +1,12 @@
 //! Quotas: how many machines of a type the account may use for training, and how many canaries fit at a time.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use aws_sdk_servicequotas::types::ServiceQuota;
+use regex::Regex;
 
-use super::ready::{Quotas, Scarcest};
-use super::session::JobSession;
+use super::{JobSession, SagemakerBackend};
 use crate::aws::call::{Call, CallError, FailureKind};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::{OutsideError, OutsideResult};
@@ -28,40 +29,31 @@ pub(super) struct Refused {
 impl Refused {
     /// Reads the message; `None` where it is worded otherwise.
     pub(super) fn parse(message: &str) -> Option<Self> {
-        let (_, rest) = message.split_once("service limit '")?;
-        let (quota, rest) = rest.split_once("' is ")?;
-        let behind = |words: &str| number(rest.split_once(words)?.1);
+        static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
+            let used = r"current utilization of (\d+).*request delta of (\d+)";
+            Regex::new(&format!(r"(?s)service limit '(.*?)' is (\d+).*{used}"))
+                .expect("the pattern is valid")
+        });
+        let (_, [quota, limit, used, delta]) = REFUSED.captures(message)?.extract();
         Some(Self {
             quota: quota.to_owned(),
-            limit: number(rest)?,
-            used: behind("current utilization of ")?,
-            delta: behind("request delta of ")?,
+            limit: limit.parse().ok()?,
+            used: used.parse().ok()?,
+            delta: delta.parse().ok()?,
         })
     }
-}
-
-/// The number that a text begins with.
-fn number(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit());
-    text[..end.unwrap_or(text.len())].parse().ok()
 }
 
 /// The instance type that this region lacks, from the message of a refusal; `None` where the message says something else. SageMaker
 /// also answers with the list of the region's types, which then lacks the asked one.
 pub(super) fn missing_in_region(message: &str) -> Option<&str> {
-    let of_region = || {
-        let (_, rest) = message.split_once("training-job/")?;
-        let (kind, _) = rest.split_once(" is not available in this region")?;
-        Some(kind)
-    };
-    let of_enumeration = || {
-        let (before, _) = message.split_once("' at 'resourceConfig.instanceType' failed")?;
-        let (_, kind) = before.rsplit_once("Value '")?;
-        Some(kind)
-    };
-    let kind = of_region().or_else(of_enumeration)?;
-    let is_type = kind.starts_with("ml.") && !kind.contains(char::is_whitespace);
-    is_type.then_some(kind)
+    static MISSING: LazyLock<Regex> = LazyLock::new(|| {
+        let of_enumeration = r"Value '(ml\.[^\s']*)' at 'resourceConfig\.instanceType' failed";
+        let of_region = r"training-job/(ml\.\S*) is not available in this region";
+        Regex::new(&format!("{of_region}|{of_enumeration}")).expect("the pattern is valid")
+    });
+    let found = MISSING.captures(message)?;
+    Some(found.get(1).or(found.get(2))?.as_str())
 }
 
 /// What Service Quotas calls the machines of a type that all training jobs together may use.
@@ -134,29 +126,26 @@ impl JobSession<'_> {
         Ok(())
     }
 
-    /// The account's quotas for the job's instance types; an error where not one canary fits on `instance`.
-    pub(super) async fn quotas(&self, wants_pools: bool) -> OutsideResult<Quotas> {
+    /// The types of the job's machines; their quotas are known after it, as far as they may be read.
+    ///
+    /// # Errors
+    ///
+    /// Where not one canary fits on `instance`.
+    pub(super) async fn check_quotas(
+        &self,
+        wants_pools: bool,
+    ) -> OutsideResult<BTreeSet<&InstanceType>> {
         let job = self.job;
-        let wanted: BTreeSet<&InstanceType> = std::iter::once(&job.instance)
-            .chain(&job.alternatives)
-            .flat_map(|configuration| configuration.machines_by_type().into_keys())
+        let wanted: BTreeSet<&InstanceType> = (job.configurations())
+            .flat_map(|one| one.machines_by_type().into_keys())
             .collect();
         let names = wanted.iter().flat_map(|kind| {
             let of_pools = wants_pools.then(|| pool_quota(kind.name()));
             [Some(training_quota(kind.name())), of_pools]
         });
         self.list_quotas(&Vec::from_iter(names.flatten())).await?;
-        let known = &self.backend.state.borrow().quotas;
-        let found = wanted.into_iter().map(|kind| {
-            let quotas = MachineQuotas {
-                training: known.get(&training_quota(kind.name())).copied(),
-                warm_pool: known.get(&pool_quota(kind.name())).copied(),
-            };
-            (kind.clone(), quotas)
-        });
-        let found = Quotas::from_iter(found);
         let parallel = job.canary.parallel;
-        if let Some(scarcest) = Scarcest::of(&found, &job.instance, parallel) {
+        if let Some(scarcest) = self.backend.scarcest(&job.instance, parallel) {
             let (at_once, limit) = (scarcest.at_once, scarcest.limit);
             let name = training_quota(scarcest.kind.name());
             if at_once == 0 {
@@ -169,8 +158,54 @@ impl JobSession<'_> {
                 ));
             }
         }
-        Ok(found)
+        Ok(wanted)
     }
+}
+
+/// The quota that has room for the fewest canaries of a configuration.
+pub(super) struct Scarcest<'i> {
+    /// How many canaries fit at a time; 0 where not one does.
+    pub(super) at_once: u32,
+    kind: &'i InstanceType,
+    limit: u32,
+    /// The machines of this type that a canary needs.
+    needed: u32,
+}
+
+impl SagemakerBackend {
+    /// The machines of a type that the account may use, as far as that was listed.
+    pub(super) fn machine_quotas(&self, kind: &InstanceType) -> MachineQuotas {
+        let known = &self.state.borrow().quotas;
+        let limit = |name: String| known.get(&name).copied();
+        MachineQuotas {
+            training: limit(training_quota(kind.name())),
+            warm_pool: limit(pool_quota(kind.name())),
+        }
+    }
+
+    /// Of at most `most` canaries; `None` where no limit is known.
+    pub(super) fn scarcest<'i>(
+        &self,
+        on: &'i InstanceConfiguration,
+        most: u32,
+    ) -> Option<Scarcest<'i>> {
+        let needed = on.machines_by_type().into_iter();
+        let all = needed.filter_map(|(kind, needed)| {
+            let limit = self.machine_quotas(kind).training?;
+            Some(Scarcest {
+                at_once: at_once(limit, needed, most),
+                kind,
+                limit,
+                needed,
+            })
+        });
+        all.min_by_key(|one| one.at_once)
+    }
+}
+
+/// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
+fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
+    (limit / count.max(1)).min(parallel)
 }
 
 /// The error for a quota without room for a canary. `room` says how large it is, and what needs more: `4, 4 in use, 1 more asked for`.
@@ -195,7 +230,6 @@ fn refused(error: &CallError) -> OutsideResult<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::ready::at_once;
     use super::*;
 
     #[test]

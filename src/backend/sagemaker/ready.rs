@@ -16,7 +16,7 @@ use crate::backend::{
 use crate::canary::{CanaryRun, Dataset, Key, canary_key, without_probe};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::outside_error::OutsideResult;
-use crate::plan::{MachineQuotas, WarmPool};
+use crate::plan::WarmPool;
 use crate::probe::MARK_VARIABLE;
 use crate::rows::Copied;
 use crate::spec::{Channel, Job, ProbePolicy};
@@ -34,8 +34,6 @@ pub(super) struct ReadyJob<'a> {
     /// The folder that the keys of a channel are relative to, by channel.
     pub(super) bases: BTreeMap<String, S3Uri>,
     pub(super) notes: Notes,
-    /// The number of machines of a type that the account may use.
-    pub(super) quotas: Quotas,
     pub(super) warm_pools: RefCell<Vec<KeptPool>>,
 }
 
@@ -45,42 +43,6 @@ pub(super) struct KeptPool {
     pub(super) pool: WarmPool,
     /// Whether its last canary has begun: machines that are free are for nobody.
     pub(super) is_closing: bool,
-}
-
-/// The quotas of the types of a job, as far as they are known.
-pub(super) type Quotas = BTreeMap<InstanceType, MachineQuotas>;
-
-/// The quota that has room for the fewest canaries of a configuration.
-pub(super) struct Scarcest<'q> {
-    /// How many canaries fit at a time; 0 where not one does.
-    pub(super) at_once: u32,
-    pub(super) kind: &'q InstanceType,
-    pub(super) limit: u32,
-    /// The machines of this type that a canary needs.
-    pub(super) needed: u32,
-}
-
-impl<'q> Scarcest<'q> {
-    /// Of at most `most` canaries; `None` where no limit is known.
-    pub(super) fn of(quotas: &'q Quotas, on: &InstanceConfiguration, most: u32) -> Option<Self> {
-        let needed = on.machines_by_type().into_iter();
-        let all = needed.filter_map(|(kind, needed)| {
-            let (kind, quotas) = quotas.get_key_value(kind)?;
-            let limit = quotas.training?;
-            Some(Self {
-                at_once: at_once(limit, needed, most),
-                kind,
-                limit,
-                needed,
-            })
-        });
-        all.min_by_key(|one| one.at_once)
-    }
-}
-
-/// How many canaries of `count` machines each may run at a time, at most `parallel`; 0 when not one fits.
-pub(super) fn at_once(limit: u32, count: u32, parallel: u32) -> u32 {
-    (limit / count.max(1)).min(parallel)
 }
 
 impl ReadyJob<'_> {
@@ -98,17 +60,13 @@ impl ReadyJob<'_> {
 
     /// The number of canaries of a configuration that the quotas of all its types have room for; at most `most`.
     fn of_quotas(&self, instance: &InstanceConfiguration, most: u32) -> u32 {
-        Scarcest::of(&self.quotas, instance, most).map_or(most, |scarcest| scarcest.at_once)
+        let scarcest = self.backend.scarcest(instance, most);
+        scarcest.map_or(most, |scarcest| scarcest.at_once)
     }
 
     /// Whether one canary of a configuration fits into its quotas, as far as they are known.
     pub(super) fn has_quota(&self, instance: &InstanceConfiguration) -> bool {
         self.of_quotas(instance, 1) > 0
-    }
-
-    /// The machines of a type that the account may use, as far as that is known.
-    pub(super) fn machine_quotas(&self, kind: &InstanceType) -> MachineQuotas {
-        self.quotas.get(kind).copied().unwrap_or_default()
     }
 
     /// The name that the first attempt at a canary has, by its key.
@@ -145,14 +103,16 @@ impl Ready for ReadyJob<'_> {
     }
 
     fn has_room_for_all(&self, instances: &[&InstanceConfiguration]) -> bool {
-        self.quotas.iter().all(|(kind, quotas)| {
-            let machines = instances.iter().map(|one| {
-                let by_type = one.machines_by_type();
-                let count = by_type.get(kind).copied().unwrap_or(0);
-                self.room(one).at_once.saturating_mul(count)
-            });
-            let needed = machines.fold(0, u32::saturating_add);
-            quotas.training.is_none_or(|limit| needed <= limit)
+        let mut needed: BTreeMap<&InstanceType, u32> = BTreeMap::new();
+        for one in instances {
+            for (kind, count) in one.machines_by_type() {
+                let all = needed.entry(kind).or_default();
+                *all = all.saturating_add(self.room(one).at_once.saturating_mul(count));
+            }
+        }
+        (needed.into_iter()).all(|(kind, needed)| {
+            let limit = self.backend.machine_quotas(kind).training;
+            limit.is_none_or(|limit| needed <= limit)
         })
     }
 

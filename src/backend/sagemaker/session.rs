@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use super::placing::is_copied;
-use super::ready::{Quotas, wants_probe};
+use super::ready::wants_probe;
 use super::{
     JobObjects, Notes, ProbeWay, ReadyJob, SagemakerBackend, listing, logs, price, request,
 };
@@ -45,14 +45,11 @@ impl<'a> JobSession<'a> {
     pub(super) async fn check_access(&self) -> OutsideResult<()> {
         let job = self.job;
         let aws = self.backend.aws();
-        let asking = self.backend.asking.lock().await;
-        if !self.backend.state.borrow().has_access {
-            let identity = aws.sts.get_caller_identity().send().await;
-            (IDENTITY.heard(identity))
-                .map_err(|error| error.to_error("find out who is signed in"))?;
-            self.backend.state.borrow_mut().has_access = true;
-        }
-        drop(asking);
+        let ask = async || {
+            let identity = IDENTITY.heard(aws.sts.get_caller_identity().send().await);
+            (identity.map(drop)).map_err(|error| error.to_error("find out who is signed in"))
+        };
+        self.backend.access.get_or_try_init(ask).await?;
         let channels = job.training.channels.iter();
         let channels = channels.map(|one| (format!("channels.{}.uri", one.name), one.uri.as_str()));
         let output = job.training.sagemaker.output.as_deref();
@@ -188,16 +185,17 @@ impl<'a> Session<'a> for JobSession<'a> {
     /// The quotas, and the rights that a run needs once money is spent: each is asked for by a call that costs nothing, about a training
     /// job that is not there, so that the only news is a denial.
     async fn account(&mut self) -> Vec<AccountAnswer> {
-        let said = |quotas: Quotas| {
-            let known = quotas.iter().filter_map(|(kind, quotas)| {
-                Some(format!("{} of {}", quotas.training?, kind.name()))
+        let said = |kinds: BTreeSet<&InstanceType>| {
+            let known = kinds.into_iter().filter_map(|kind| {
+                let limit = self.backend.machine_quotas(kind).training?;
+                Some(format!("{limit} of {}", kind.name()))
             });
             let said = Vec::from_iter(known).join(", ");
             Some(said).filter(|said| !said.is_empty())
         };
         let quotas = AccountAnswer {
             name: "quota",
-            answer: self.quotas(false).await.map(said),
+            answer: self.check_quotas(false).await.map(said),
         };
         let logs = self.backend.may_not_read_logs().await;
         let logs = right("logs", "read what canaries print", logs);
@@ -220,8 +218,7 @@ impl<'a> Session<'a> for JobSession<'a> {
         }
         self.check_copies(dataset)?;
         self.note_unused_volume_key();
-        let quotas = self
-            .quotas(planned.pools.is_some_and(PoolPlan::may_keep))
+        self.check_quotas(planned.pools.is_some_and(PoolPlan::may_keep))
             .await?;
         let placed = self.place_code().await?;
         let digests = dataset.channels.iter().zip(&job.training.channels);
@@ -249,7 +246,6 @@ impl<'a> Session<'a> for JobSession<'a> {
             placed,
             bases: self.bases,
             notes: self.notes,
-            quotas,
             warm_pools: RefCell::default(),
         };
         for alternative in planned.alternatives {
@@ -272,14 +268,11 @@ impl SagemakerBackend {
 
     /// Fails where a right to training jobs is denied. It is asked once.
     async fn check_rights(&self) -> OutsideResult<()> {
-        let _asking = self.asking.lock().await;
-        if !self.state.borrow().has_rights {
-            for right in self.rights_to_jobs().await {
-                right.answer?;
-            }
-            self.state.borrow_mut().has_rights = true;
-        }
-        Ok(())
+        let ask = async || {
+            let mut rights = self.rights_to_jobs().await.into_iter();
+            rights.try_for_each(|right| right.answer.map(drop))
+        };
+        self.rights.get_or_try_init(ask).await.copied()
     }
 
     /// What a run does with its training jobs.
