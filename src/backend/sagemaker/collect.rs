@@ -17,7 +17,7 @@ use crate::grammar::list;
 use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::MemoryOf;
-use crate::probe::{Ending, MARK_VARIABLE, ProbeReport};
+use crate::probe::{Ending, ProbeReport};
 use crate::secret::SecretMask;
 use crate::units::Seconds;
 
@@ -123,7 +123,7 @@ impl CanaryUnderWay<'_> {
         let has_all_reports = arrived.reports.len() == hosts.len();
         // On another type of machine the program may be of the wrong kind.
         if run.instance == ready.job.instance
-            && description.environment.contains_key(MARK_VARIABLE)
+            && description.mark().is_some()
             && is_completed
             && !has_all_reports
         {
@@ -197,7 +197,7 @@ impl CanaryUnderWay<'_> {
     /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all
     /// are there or none will come.
     async fn wait(&self, name: &str, description: &JobDescription) -> Arrived {
-        let mark = description.environment.get(MARK_VARIABLE);
+        let mark = description.mark();
         let span = description.started_at.zip(description.ended_at);
         let looks = match span {
             Some((_, end)) if age(end) > LATEST => 0,

@@ -1,15 +1,15 @@
 //! What `DescribeTrainingJob` says of a canary and of its warm pool, in our own words. What it does not say stays absent.
 
-use std::collections::HashMap;
-
 use aws_sdk_sagemaker::operation::describe_training_job::DescribeTrainingJobOutput;
 use aws_sdk_sagemaker::primitives::DateTime;
-use aws_sdk_sagemaker::types::{self, SecondaryStatusTransition, WarmPoolResourceStatus};
+use aws_sdk_sagemaker::types::{
+    self, SecondaryStatusTransition, WarmPoolResourceStatus, WarmPoolStatus,
+};
 use jiff::Timestamp;
 
-use super::asked::AskedJob;
 use crate::instance::{InstanceConfiguration, InstanceGroup, InstanceType};
 use crate::measurement::{Phases, Start};
+use crate::probe::MARK_VARIABLE;
 use crate::secret::SecretMask;
 use crate::units::Seconds;
 
@@ -47,7 +47,8 @@ impl JobState {
 /// A training job as SageMaker describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JobDescription {
-    pub(super) arn: Option<String>,
+    /// All of it, with what it was asked to be.
+    pub(super) answer: DescribeTrainingJobOutput,
     pub(super) state: JobState,
     /// Sums over all spans of a status. `startup` is what is not billed: waiting for machines.
     pub(super) phases: Phases,
@@ -61,16 +62,11 @@ pub(super) struct JobDescription {
     /// Absent where it is unknown; see [`start`].
     pub(super) start: Option<Start>,
     /// What became of its machines; absent where they are not kept.
-    pub(super) pool: Option<PoolStatus>,
-    /// For how long they were to be kept.
-    pub(super) keep_alive: Option<Seconds>,
+    pub(super) pool: Option<WarmPoolStatus>,
     /// What it really ran on.
     pub(super) instance: Option<InstanceConfiguration>,
     /// What it asked for.
     pub(super) max_runtime: Option<Seconds>,
-    pub(super) environment: HashMap<String, String>,
-    /// All of what it was asked to be, to be held against another job.
-    pub(super) asked: AskedJob,
 }
 
 impl JobDescription {
@@ -80,10 +76,13 @@ impl JobDescription {
         end.is_some_and(|end| age(end) <= time)
     }
 
-    pub(super) fn of(job: &DescribeTrainingJobOutput) -> Self {
-        let spans = spans(job);
-        let created_at = job.creation_time().and_then(timestamp);
-        let resources = job.resource_config();
+    /// The mark of its probe; `None` where it was asked for none.
+    pub(super) fn mark(&self) -> Option<&str> {
+        Some(self.answer.environment()?.get(MARK_VARIABLE)?)
+    }
+
+    pub(super) fn of(job: DescribeTrainingJobOutput) -> Self {
+        let spans = spans(&job);
         let limit = job.stopping_condition();
         let phases = Phases {
             startup: sum(&spans, &["Starting", "Pending"]),
@@ -92,25 +91,20 @@ impl JobDescription {
             upload: sum(&spans, &["Uploading"]),
         };
         Self {
-            arn: job.training_job_arn().map(str::to_owned),
-            state: state(job),
+            state: state(&job),
             phases,
             training_seconds: job.training_time_in_seconds().and_then(seconds),
             billable_seconds: job.billable_time_in_seconds().and_then(seconds),
-            created_at,
+            created_at: job.creation_time().and_then(timestamp),
             started_at: job.training_start_time().and_then(timestamp),
             ended_at: job.training_end_time().and_then(timestamp),
             start: start(phases.startup, &spans),
-            pool: job.warm_pool_status().map(PoolStatus::of),
-            keep_alive: resources
-                .and_then(types::ResourceConfig::keep_alive_period_in_seconds)
-                .and_then(seconds),
-            instance: resources.and_then(instance),
+            pool: job.warm_pool_status().cloned(),
+            instance: job.resource_config().and_then(instance),
             max_runtime: limit
                 .and_then(types::StoppingCondition::max_runtime_in_seconds)
                 .and_then(seconds),
-            environment: job.environment().cloned().unwrap_or_default(),
-            asked: AskedJob::of_description(job),
+            answer: job,
         }
     }
 }
@@ -253,44 +247,26 @@ pub(super) fn instance(resources: &types::ResourceConfig) -> Option<InstanceConf
     Some(InstanceConfiguration::Homogeneous(instance_type, count))
 }
 
-/// A pool as the description of its last job shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct PoolStatus {
-    /// Absent where the answer has none.
-    status: Option<WarmPoolResourceStatus>,
-    /// The job that has the machines; absent without one.
-    pub(super) reused_by: Option<String>,
-    /// For how long the machines were kept, each of them, and billed.
-    pub(super) retained: Seconds,
+/// For how long the machines of a pool were kept, each of them, and billed.
+pub(super) fn kept_for(pool: &WarmPoolStatus) -> Seconds {
+    let retained = pool.resource_retained_billable_time_in_seconds();
+    retained.and_then(seconds).unwrap_or_default()
 }
 
-impl PoolStatus {
-    pub(super) fn of(pool: &types::WarmPoolStatus) -> Self {
-        let retained = pool.resource_retained_billable_time_in_seconds();
-        Self {
-            status: pool.status().cloned(),
-            reused_by: pool.reused_by_job().map(str::to_owned),
-            retained: Seconds(f64::from(retained.unwrap_or(0).max(0))),
-        }
-    }
+/// Whether the machines of a pool are kept, billed, and free for the next job.
+pub(super) fn is_free(pool: &WarmPoolStatus) -> bool {
+    pool.status() == Some(&WarmPoolResourceStatus::Available)
+}
 
-    /// Whether the machines are kept, billed, and free for the next job.
-    pub(super) fn is_free(&self) -> bool {
-        self.status == Some(WarmPoolResourceStatus::Available)
-    }
+/// Whether a pool shows what became of the machines: its last job has them no more, and they are not being made ready.
+pub(super) fn is_settled(pool: &WarmPoolStatus) -> bool {
+    is_free(pool) || !is_open(pool)
+}
 
-    /// Whether it shows what became of the machines: the job has them no more, and they are not being made ready.
-    pub(super) fn is_settled(&self) -> bool {
-        self.is_free() || !self.is_open()
-    }
-
-    /// Whether the machines may still be kept, and billed; also where its status is not known here.
-    pub(super) fn is_open(&self) -> bool {
-        !matches!(
-            self.status,
-            Some(WarmPoolResourceStatus::Reused | WarmPoolResourceStatus::Terminated)
-        )
-    }
+/// Whether the machines of a pool may still be kept, and billed; also where its status is not known here.
+pub(super) fn is_open(pool: &WarmPoolStatus) -> bool {
+    use WarmPoolResourceStatus::{Reused, Terminated};
+    !matches!(pool.status(), Some(Reused | Terminated))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl ReadyJob<'_> {
         let ours = self.request(run, name, None)?.build();
         // The model has required fields; our request has them all.
         let ours = ours.as_ref().map(AskedJob::of_request).unwrap_or_default();
-        let mut differences = ours.differences(&description.asked);
+        let mut differences = ours.differences(&AskedJob::of_description(&description.answer));
         differences.extend(self.backend.is_tagged_otherwise(&tags, run));
         if !differences.is_empty() {
             others.push((name.clone(), differences));

@@ -5,6 +5,7 @@ mod ending;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::description::is_settled;
 use super::ready::KeptPool;
 use super::{CanaryUnderWay, Found, JobDescription, JobName, JobState, ReadyJob};
 use crate::aws::call::CallError;
@@ -188,7 +189,8 @@ impl ReadyJob<'_> {
             was_kept && self.is_for(other, &run.instance)
         });
         // A pool that was asked for and is not there: nothing says why but the quota, which has room for others.
-        let is_asked_for = description.keep_alive.is_some();
+        let resources = description.answer.resource_config();
+        let is_asked_for = resources.is_some_and(|it| it.keep_alive_period_in_seconds.is_some());
         let has_none = description.pool.is_none() && description.state == JobState::Completed;
         if has_none && is_asked_for && !has_others {
             self.go_without_pool(&run.instance);
@@ -280,7 +282,7 @@ impl CanaryUnderWay<'_> {
             let look = async {
                 let described = self.backend.describe(&name).await;
                 let pool = described.ok().flatten().and_then(|job| job.pool);
-                let is_there = pool.is_some_and(|pool| pool.is_settled());
+                let is_there = pool.as_ref().is_some_and(is_settled);
                 if !is_there {
                     self.backend.pace.wait(BETWEEN_LOOKS).await;
                 }

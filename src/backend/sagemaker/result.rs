@@ -7,7 +7,6 @@ use crate::backend::{CanaryEnd, CanaryResult, CanaryState, CanaryStep, RunPart, 
 use crate::canary::CanaryRun;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::{OutsideError, OutsideResult};
-use crate::probe::MARK_VARIABLE;
 use crate::spec::BackendKind;
 use crate::units::Seconds;
 
@@ -135,7 +134,7 @@ impl<'r> CanaryUnderWay<'r> {
             // After the look: meanwhile who ends all pools may forget what is known of this one.
             self.end_surplus_pools().await;
             let is_collected = match measurement.outcome {
-                Outcome::Failed { .. } => description.environment.contains_key(MARK_VARIABLE),
+                Outcome::Failed { .. } => description.mark().is_some(),
                 Outcome::Completed | Outcome::TimedOut | Outcome::OutOfMemory { .. } => true,
                 _ => false,
             };

@@ -6,7 +6,7 @@ use aws_sdk_sagemaker::types::{TrainingJobStatus, TrainingJobSummary, WarmPoolRe
 use futures_util::future::join_all;
 use jiff::Timestamp;
 
-use super::description::{PoolStatus, age};
+use super::description::{age, is_open, kept_for};
 use super::find::LONGEST_TO_COLLECT;
 use super::name::{JobName, PREFIX};
 use super::placing::output;
@@ -207,11 +207,10 @@ impl SagemakerBackend {
     /// Reads the tags of a listed job. `None` if it is no leftover of this kind, or its tags do not say that it is a canary.
     async fn leftover(&self, kind: LeftoverKind, job: TrainingJobSummary) -> Option<Leftover> {
         let is_running = job.training_job_status() == Some(&TrainingJobStatus::InProgress);
-        let pool = job.warm_pool_status().map(PoolStatus::of);
         let is_meant = match kind {
             LeftoverKind::Running => is_running,
             // A filter that is not known to who answers lets all jobs through.
-            LeftoverKind::WarmPool => !is_running && pool.is_some_and(|pool| pool.is_open()),
+            LeftoverKind::WarmPool => !is_running && job.warm_pool_status().is_some_and(is_open),
         };
         let arn = job.training_job_arn.filter(|_| is_meant)?;
         let training_job = job.training_job_name?;
@@ -306,7 +305,7 @@ impl SagemakerBackend {
                     created_at,
                     billed: (described.state.is_final())
                         .then(|| described.billable_seconds.unwrap_or_default()),
-                    idle: described.pool.map_or(Seconds(0.0), |pool| pool.retained),
+                    idle: described.pool.as_ref().map(kept_for).unwrap_or_default(),
                     training_job: name,
                 });
             }

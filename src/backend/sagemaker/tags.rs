@@ -52,7 +52,8 @@ impl SagemakerBackend {
 
     /// The tags of a job that was found.
     pub(super) async fn tags_of_found(&self, description: &JobDescription) -> OutsideResult<Tags> {
-        let tags = tags_of_job(&self.aws().sagemaker, description.arn.as_deref()).await;
+        let arn = description.answer.training_job_arn();
+        let tags = tags_of_job(&self.aws().sagemaker, arn).await;
         tags.map_err(|error| error.to_error("read the tags of a training job"))
     }
 

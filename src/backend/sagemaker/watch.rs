@@ -135,7 +135,7 @@ impl SagemakerBackend {
     pub(super) async fn describe(&self, name: &str) -> CallResult<Option<JobDescription>> {
         let request = self.aws().sagemaker.describe_training_job();
         match DESCRIBE.heard(request.training_job_name(name).send().await) {
-            Ok(answer) => Ok(Some(JobDescription::of(&answer))),
+            Ok(answer) => Ok(Some(JobDescription::of(answer))),
             Err(error) if error.is_not_there() => Ok(None),
             Err(error) => Err(error),
         }

@@ -20,7 +20,7 @@ fn describe(answer: &'static str) -> JobDescription {
     let (_, answer) = exchange(answer, |client| {
         client.describe_training_job().training_job_name("x").send()
     });
-    JobDescription::of(&answer.unwrap())
+    JobDescription::of(answer.unwrap())
 }
 
 /// `start-up, download, training, upload | training time, billed time`, in seconds.
@@ -134,7 +134,7 @@ fn state_of(status: &str, secondary: &str) -> JobState {
         .training_job_status(TrainingJobStatus::from(status))
         .secondary_status(SecondaryStatus::from(secondary))
         .build();
-    JobDescription::of(&output).state
+    JobDescription::of(output).state
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn an_open_span_ends_with_the_next_one_or_with_the_job() {
         .secondary_status_transitions(transition("Training", 160, None))
         .last_modified_time(DateTime::from_secs(200))
         .build();
-    let stopped = JobDescription::of(&output);
+    let stopped = JobDescription::of(output);
     assert_eq!(times(&stopped), "60, -, 40, - | -, -");
 }
 
@@ -182,7 +182,7 @@ fn a_clock_that_goes_backwards_gives_nothing_rather_than_less() {
         .secondary_status_transitions(transition("Training", 400, Some(i64::MAX)))
         .training_time_in_seconds(-1)
         .build();
-    assert_eq!(times(&JobDescription::of(&output)), "-, -, -, - | -, -");
+    assert_eq!(times(&JobDescription::of(output)), "-, -, -, - | -, -");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_quick_start_without_a_pool_stays_open() {
         .secondary_status_transitions(transition("Starting", 100, Some(110)))
         .secondary_status_transitions(transition("Training", 110, Some(120)))
         .build();
-    assert_eq!(JobDescription::of(&output).start, None);
+    assert_eq!(JobDescription::of(output).start, None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use aws_sdk_sagemaker::types::{
 };
 use futures_util::future::join_all;
 
-use super::super::description::PoolStatus;
+use super::super::description::{is_free, is_open, kept_for};
 use super::super::pace::unless_since;
 use super::{BETWEEN_LOOKS, OpenPool, PoolStage};
 use crate::aws::call::{Call, CallResult, FailureKind};
@@ -41,9 +41,9 @@ impl SagemakerBackend {
             .max_results(A_PAGE);
         let mut jobs = listing.into_paginator().items().send();
         let taken = |job: &TrainingJobSummary| {
-            let pool = PoolStatus::of(job.warm_pool_status()?);
-            let is_taken = pool.reused_by.as_deref() == Some(name);
-            is_taken.then_some((job.training_job_name()?.to_owned(), pool.retained))
+            let pool = job.warm_pool_status()?;
+            let is_taken = pool.reused_by_job() == Some(name);
+            is_taken.then_some((job.training_job_name()?.to_owned(), kept_for(pool)))
         };
         for _ in 0..MOST_JOBS {
             let Some(job) = jobs.next().await else {
@@ -149,10 +149,10 @@ impl SagemakerBackend {
         let Some(pool) = self.describe(name).await?.and_then(|job| job.pool) else {
             return Ok(Some(Seconds(0.0)));
         };
-        if pool.is_free() {
+        if is_free(&pool) {
             self.end_kept_machines(name).await?;
         }
-        Ok((!pool.is_open()).then_some(pool.retained))
+        Ok((!is_open(&pool)).then(|| kept_for(&pool)))
     }
 
     /// Asks that the machines which a job keeps are kept no more.
