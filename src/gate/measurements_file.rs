@@ -51,25 +51,20 @@ impl<'a> MeasurementsFile<'a> {
 }
 
 fn open_lines(path: &Path) -> AppResult<File> {
-    let cannot_write = |source| files::cannot_write(path, source);
-    let file = files::owners_file().append(true).open(path);
-    let mut file = file.map_err(cannot_write)?;
-    // A gate that was killed in mid-write leaves half a line; the next one must not be glued to it.
-    if ends_in_mid_line(&mut file).map_err(cannot_write)? {
-        file.write_all(b"\n").map_err(cannot_write)?;
-    }
-    Ok(file)
-}
-
-/// Whether the file's last line lacks its end.
-fn ends_in_mid_line(file: &mut File) -> std::io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
+    let open = || {
+        let mut file = files::owners_file().append(true).open(path)?;
+        let mut last = Vec::new();
+        // Of an empty file there is no last byte.
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_to_end(&mut last)?;
+        }
+        // A gate that was killed in mid-write leaves half a line; the next one must not be glued to it.
+        if !matches!(&*last, b"" | b"\n") {
+            file.write_all(b"\n")?;
+        }
+        Ok(file)
+    };
+    open().map_err(|source| files::cannot_write(path, source))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use futures_util::future::join_all;
+use futures_util::future::ready;
+use futures_util::{StreamExt, stream};
 
 use crate::assess::whole_report;
 use crate::backend::{BackendEnd, RunPart};
@@ -138,11 +139,11 @@ impl Gate<'_> {
         let is_limited = request.part != RunPart::Collect;
         let max_spend = request.max_spend.filter(|_| is_limited);
         let limit_of = |one: &AffectedJob<'_>| is_limited.then_some(one.job.canary.spend_limit);
-        let check = async |affected: &AffectedJob<'_>, account: &Account| {
+        let check = async |affected: &AffectedJob<'_>, account: Account| {
             let gate = JobGate {
                 gate: self,
                 affected,
-                account,
+                account: &account,
             };
             let mut gated = gate.run().await.unwrap_or_else(|error| {
                 runner.outputs.borrow_mut().lacks_some = true;
@@ -168,34 +169,23 @@ impl Gate<'_> {
         let left = above.and_then(Account::left);
         let covered = |left: &Option<Usd>| Account::new(*left, Limit::Run).covers(most);
         let is_remote = runner.project.traits().is_remote;
-        let ended = if is_remote && [max_spend, left].iter().all(covered) {
-            for one in all {
-                accounts.push(Account::below(above, limit_of(one), Limit::of(one.job)));
-            }
-            let checked = all.iter().zip(&*accounts);
-            join_all(checked.map(|(one, account)| check(one, account))).await
-        } else {
-            if is_remote && all.len() > 1 {
-                runner.progress.mention("  one job after another: the limit for all is less than the sum of their spend_limits");
-            }
-            let mut ended = Vec::new();
-            for one in all {
-                // After a signal no further job is begun.
-                if runner.cancellation.is_cancelled() {
-                    break;
-                }
-                let left =
-                    max_spend.map(|most| most - accounts.iter().map(Account::committed).sum());
-                let (limit, of) = match (limit_of(one), left) {
-                    (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
-                    (limit, _) => (limit, Limit::of(one.job)),
-                };
-                let account = Account::below(above, limit, of);
-                accounts.push(account.clone());
-                ended.push(check(one, &account).await);
-            }
-            ended
-        };
+        let are_beside = is_remote && [max_spend, left].iter().all(covered);
+        if is_remote && !are_beside && all.len() > 1 {
+            runner.progress.mention("  one job after another: the limit for all is less than the sum of their spend_limits");
+        }
+        let at_once = if are_beside { all.len().max(1) } else { 1 };
+        // After a signal no further job is begun.
+        let goes_on = |_: &_| ready(are_beside || !runner.cancellation.is_cancelled());
+        let checked = stream::iter(all).take_while(goes_on).map(|one| {
+            let left = max_spend.map(|most| most - accounts.iter().map(Account::committed).sum());
+            let (limit, of) = match (limit_of(one), left) {
+                (Some(limit), Some(left)) if left < limit => (Some(left), Limit::Run),
+                (limit, _) => (limit, Limit::of(one.job)),
+            };
+            accounts.push(Account::below(above, limit, of));
+            check(one, accounts[accounts.len() - 1].clone())
+        });
+        let ended: Vec<GateOutcome> = checked.buffered(at_once).collect().await;
         let mut outcome = GateOutcome::default();
         for one in ended {
             outcome.jobs.extend(one.jobs);
