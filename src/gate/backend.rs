@@ -73,7 +73,7 @@ pub(crate) async fn open<'a>(
     let kinds: BTreeSet<&InstanceType> = (job.configurations())
         .flat_map(InstanceConfiguration::members)
         .map(|(kind, _)| kind)
-        .filter(|kind| !project.spec.prices.contains_key(kind))
+        .filter(|kind| !project.spec.prices.on_demand.contains_key(kind))
         .collect();
     project.learn_prices(session.prices(&kinds).await);
     Ok(session)

@@ -350,7 +350,7 @@ impl Project {
     pub(crate) fn offer_to(&self, job: &Job, instance: &InstanceConfiguration) -> Offer {
         let offer = self.offer(instance);
         match job.training.sagemaker.spot {
-            true => offer.on_spot(|kind| self.spec.spot_prices.get(kind).copied()),
+            true => offer.on_spot(|kind| self.spec.prices.spot.get(kind).copied()),
             false => offer,
         }
     }
@@ -369,7 +369,7 @@ impl Project {
 
     /// The price of one machine for one hour: the spec's, else today's, else the file's, else the tables'.
     fn price(&self, kind: &InstanceType) -> Option<Price> {
-        if let Some(price) = self.spec.prices.get(kind) {
+        if let Some(price) = self.spec.prices.on_demand.get(kind) {
             return Some(Price::from_spec(*price));
         }
         if let Some(price) = self.prices.borrow().get(kind) {

@@ -2,14 +2,13 @@
 //! is said about it, the settings that a record keeps, and the code key.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{
     BudgetLine, CanaryCounts, Channel, ChannelDraw, ChannelSample, Design, FollowingCount,
-    Framework, Job, Level, LineOrigin, OrganizationPolicy, Override, ProbePolicy, ProgressShare,
-    ScriptLauncher, ScriptShare, SpecFile, SpecProblem, WarmPoolPolicy, Words, Work,
+    Framework, Job, Level, LineOrigin, Override, ProbePolicy, ProgressShare, ScriptLauncher,
+    ScriptShare, WarmPoolPolicy, Words, Work,
 };
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::metric::Amount;
@@ -167,12 +166,12 @@ pub(in crate::spec) fn below(path: &str, key: &str) -> String {
     }
 }
 
-/// Defines a part of the valid spec once: its fields, and the [`FieldRule`] of each behind it. None has no rule.
+/// Defines a part of the valid spec once: its fields, and the [`FieldRule`] of each behind it. A field without one is no key by itself.
 macro_rules! fields {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $($(#[$field_meta:meta])* pub $field:ident: $kind:ty = $rule:expr,)+
+            $($(#[$field_meta:meta])* pub $field:ident: $kind:ty $(= $rule:expr)?,)+
         }
     ) => {
         $(#[$meta])*
@@ -180,28 +179,28 @@ macro_rules! fields {
             $($(#[$field_meta])* pub $field: $kind,)+
         }
 
-        $crate::spec::field::has_fields! { $name: $($field = $rule,)+ }
+        $crate::spec::field::has_fields! { $name: $($field $(= $rule)?,)+ }
     };
 }
 
 /// Lists the fields of a struct by their rules; nothing where they have none.
 macro_rules! has_fields {
     ($name:ident: $($field:ident,)+) => {};
-    ($name:ident: $($field:ident = $rule:expr,)+) => {
+    ($name:ident: $($field:ident $(= $rule:expr)?,)+) => {
         const _: () = {
             use $crate::spec::field::{Field, HasFields, below};
 
             impl HasFields for $name {
                 fn list(&self, path: &str, _: $crate::spec::field::FieldRule, fields: &mut Vec<Field>) {
-                    $({
+                    $($({
                         let rule = $rule;
                         let path = below(path, rule.key.unwrap_or(stringify!($field)));
                         self.$field.list(&path, rule, fields);
-                    })+
+                    })?)+
                 }
 
                 fn take_base(&mut self, base: &Self, _: $crate::spec::field::FieldRule) {
-                    $(self.$field.take_base(&base.$field, $rule);)+
+                    $($(self.$field.take_base(&base.$field, $rule);)?)+
                 }
             }
         };
@@ -357,24 +356,6 @@ impl Override {
         })
     }
 }
-
-/// What a spec holds beside its own fields: jobs, which have theirs and those of their overrides, and what is not written as a key.
-macro_rules! apart {
-    ($($kind:ty),+) => {$(
-        impl HasFields for $kind {
-            fn list(&self, _: &str, _: FieldRule, _: &mut Vec<Field>) {}
-        }
-    )+};
-}
-
-apart!(
-    Vec<Job>,
-    Vec<Override>,
-    Vec<InstanceConfiguration>,
-    Vec<SpecProblem>,
-    Option<Arc<OrganizationPolicy>>,
-    SpecFile
-);
 
 impl<W: Words> FieldValue for W {
     fn said(&self) -> String {

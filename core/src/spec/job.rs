@@ -27,11 +27,11 @@ fields! {
         pub training: Training = FieldRule::EACH,
         /// What the team will train on; the budget is judged on it.
         pub instance: InstanceConfiguration = FieldRule::HEAD.uncounted(),
-        pub alternatives: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
+        pub alternatives: Vec<InstanceConfiguration>,
         /// What alternatives are ordered by where a person reads them.
         pub ranking: Option<Ranking> = FieldRule::HEAD.uncounted(),
         /// Those of `alternatives` that a range of counts names.
-        pub ranged: Vec<InstanceConfiguration> = FieldRule::HEAD.uncounted(),
+        pub ranged: Vec<InstanceConfiguration>,
         /// The script draws its own share of the data; no channel is sampled then.
         pub share: Option<ScriptShare> = FieldRule::named(DRAWS),
         /// A count of examples that goes with what is drawn of a channel.

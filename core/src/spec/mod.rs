@@ -52,7 +52,7 @@ pub use job::{Job, Ranking};
 pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;
-pub use read::{OrganizationPolicy, json_schema, read, read_policy};
+pub use read::{FormatVersion, OrganizationPolicy, Prices, json_schema, read, read_policy};
 pub use run_place::Traits;
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
@@ -65,16 +65,16 @@ pub use yaml::MAX_SPEC_BYTES;
 
 pub use crate::metric::LineKind;
 use field::{FieldRule, fields};
-use kind::words;
+use instances::InstancePatterns;
+use keys::{List, mapping};
+use kind::{Text, words};
+use paths::ProjectPath;
+use read::{ChosenBackend, Extends, Jobs, Region};
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::instance::InstanceType;
-use crate::units::UsdPerHour;
 
 words! {
     /// Whether an unknown outcome fails the check.
@@ -95,36 +95,45 @@ words! {
     }
 }
 
-fields! {
-    /// A valid spec. Paths in it are as written, relative to the spec's folder.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct Spec {
-        pub backend: BackendKind = FieldRule::HEAD.uncounted(),
-        /// The address of the organization's policy, `OWNER/REPOSITORY/PATH@REF`.
-        pub extends: Option<String> = FieldRule::BASE.uncounted(),
-        /// What that policy says; absent of a spec as it stands.
-        pub policy: Option<Arc<OrganizationPolicy>> = FieldRule::BASE.uncounted(),
-        pub region: Option<String> = FieldRule::BASE.uncounted(),
-        /// A directory or an `s3://` prefix; absent: `.canary-gate/`.
-        pub history: Option<String> = FieldRule::BASE.uncounted(),
-        /// Prices that win over the tables.
-        pub prices: BTreeMap<InstanceType, UsdPerHour> = FieldRule::BASE.uncounted(),
-        /// What full runs on spot capacity are judged by.
-        pub spot_prices: BTreeMap<InstanceType, UsdPerHour> = FieldRule::BASE.uncounted().at("prices.spot"),
-        /// Globs over instance types; empty: all are allowed.
-        pub allowed_instances: Vec<String> = FieldRule::BASE.uncounted(),
-        pub strict: bool = FieldRule::BASE.uncounted(),
-        pub on_inconclusive: OnInconclusive = FieldRule::BASE.uncounted(),
-        /// The recording of the replay backend; `Some` with it.
-        pub recording: Option<String> = FieldRule::named("This check is judged by it.").uncounted(),
-        /// In the order of the file; never empty; names are unique.
-        pub jobs: Vec<Job> = FieldRule::HEAD.uncounted(),
-        pub overrides: Vec<Override> = FieldRule::BASE.uncounted(),
-        /// Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
-        pub warnings: Vec<SpecProblem> = FieldRule::HEAD.uncounted(),
-        /// The first 16 hex digits of the SHA-256 of the file's bytes.
-        pub hash: String = FieldRule::HEAD.uncounted(),
-        pub file: SpecFile = FieldRule::HEAD.uncounted(),
+mapping! {
+    /// A canary-gate spec: which training jobs exist, what they may cost, and how their canaries run.
+    pub struct Spec named "Spec" {
+        /// The version of this format: 1.
+        needed version: FormatVersion;
+        /// The backend: where canaries run.
+        needed backend: ChosenBackend as BackendKind => FieldRule::HEAD.uncounted();
+        /// An organization's policy at GitHub, `OWNER/REPOSITORY/PATH@REF`: it fills in what is not written, and no value is looser.
+        optional extends: Extends as String => FieldRule::BASE.uncounted();
+        // What that policy says; absent of a spec as it stands.
+        beside policy: Option<Arc<OrganizationPolicy>>;
+        /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.
+        optional region: Region as String => FieldRule::BASE.uncounted();
+        /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
+        optional history: Text as String => FieldRule::BASE.uncounted();
+        /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`, in place of the built-in ones.
+        /// The full run of a job with `training.spot` is judged by those below `spot`, such as `spot: {ml.m5.xlarge: 0.08 USD/h}`,
+        /// else at the price on demand.
+        plain prices: Prices => FieldRule::EACH;
+        /// Patterns of the allowed instance types, for instance `ml.m5.*`. Every type must match one. Default: all are allowed.
+        plain allowed_instances: InstancePatterns as Vec<String> => FieldRule::BASE.uncounted();
+        /// Whether a job that is at risk of exceeding its budget fails the check. Default: false.
+        plain strict: bool => FieldRule::BASE.uncounted();
+        /// Whether an unknown outcome fails the check. Default: fail.
+        plain on_inconclusive: OnInconclusive => FieldRule::BASE.uncounted();
+        /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as `canary-gate
+        /// run --measurements FILE` writes them; a path relative to the spec's folder.
+        optional recording: ProjectPath as String =>
+            FieldRule::named("This check is judged by it.").uncounted();
+        /// The training jobs, by name. A name has 1 to 63 letters, digits and inner hyphens; with `backend: replay` it is the
+        /// recording's, and may have underscores.
+        needed jobs: Jobs as Vec<Job>;
+        /// Known overruns that are agreed to, each with a ceiling, a reason and an expiry date.
+        plain overrides: List<Override> as Vec<Override>;
+        // Valid, but worth a second look: shown by `validate`, and by `run` on standard error.
+        beside warnings: Vec<SpecProblem>;
+        // The first 16 hex digits of the SHA-256 of the file's bytes.
+        beside hash: String;
+        beside file: SpecFile;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::field::{FieldValue, HasFields, fields_of};
 use super::policy::not_allowed;
 use super::read::{OrganizationPolicy, PricesByType};
-use super::{BudgetLine, Job, LineOrigin, Spec, SpecErrors, SpecFile, SpecProblem};
+use super::{BudgetLine, Job, LineOrigin, Prices, Spec, SpecErrors, SpecFile, SpecProblem};
 use crate::grammar::choice;
 use crate::instance::InstanceType;
 use crate::metric::Metric;
@@ -33,7 +33,7 @@ impl Spec {
         let mut problems = self.narrow(policy);
         let allowed = policy.with("allowed_instances", &choice(&policy.keys.allowed_instances));
         problems.extend(not_allowed(self, &allowed));
-        let has_price = self.prices.contains_key(&InstanceType::local());
+        let has_price = self.prices.on_demand.contains_key(&InstanceType::local());
         let unpriced = |job: &&Job| job.instance.is_local() && !has_price;
         for job in self.jobs.iter().filter(unpriced) {
             let lines = job.budget.written();
@@ -54,9 +54,9 @@ impl Spec {
             "strict": self.strict, most.strict, <;
             "on_inconclusive": self.on_inconclusive, most.on_inconclusive, >;
         }
-        if let Some([on_demand, spot]) = &most.prices {
-            all.prices("prices", &mut self.prices, on_demand);
-            all.prices("prices.spot", &mut self.spot_prices, spot);
+        if let Some(Prices { on_demand, spot }) = &most.prices {
+            all.prices("prices", &mut self.prices.on_demand, on_demand);
+            all.prices("prices.spot", &mut self.prices.spot, spot);
         }
         all.jobs(&mut self.jobs, |_| true);
         for (index, agreed) in self.overrides.iter_mut().enumerate() {

@@ -1,14 +1,16 @@
 //! Known overruns that were agreed to: how they are written, which are in force on a given day, how they change a budget, and the
 //! notes about them.
 
+use std::rc::Rc;
+
 use jiff::civil::Date;
 use serde_json::{Value as Json, json};
 
 use super::keys::mapping;
-use super::kind::{AnyText, Definitions, Kind, Text, Words, word_kinds};
+use super::kind::{AnyText, Definitions, Kind, Refined, Text, Words, word_kinds};
 use super::reader::{At, Reader, did_you_mean, quoted, rules};
 use super::yaml::{Node, Value};
-use super::{Job, LineKind, LineOrigin, OverrideInForce, Spec};
+use super::{LineKind, LineOrigin, OverrideInForce, Spec};
 use crate::metric::Amount;
 
 /// A known overrun, agreed to, with ceiling, reason and expiry.
@@ -135,49 +137,36 @@ mapping! {
     }
 }
 
-impl Reader<'_> {
-    /// `jobs` are those that could be read.
-    pub(super) fn overrides(&mut self, written: Vec<OverrideKeys>, jobs: &[Job]) -> Vec<Override> {
-        let mut read: Vec<Override> = Vec::new();
-        for (index, keys) in written.into_iter().enumerate() {
-            let at = At::ROOT.key("overrides").item(index);
-            let Some(one) = self.one_override(&at, keys, jobs) else {
-                continue;
-            };
-            let is_same = |other: &Override| (&other.job, other.budget) == (&one.job, one.budget);
-            if read.iter().any(is_same) {
-                let (name, line) = (quoted(&one.job), one.budget);
-                self.wrong(&at, format!("a second override of `{line}` for {name}"));
-            }
-            read.push(one);
-        }
-        read
-    }
+impl Refined for Override {
+    type Of = OverrideKeys;
+    type Value = Self;
 
-    fn one_override(&mut self, at: &At, keys: OverrideKeys, jobs: &[Job]) -> Option<Override> {
+    fn refine(keys: OverrideKeys, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+        // Those that could be read.
+        let jobs = Rc::clone(&reader.jobs);
         let up_to = keys.up_to.zip(keys.budget).and_then(|(text, kind)| {
             let at = at.key("up_to");
-            let limit = self.parsed(kind.unit().parse(&text), &at)?;
-            self.above_0(&at, limit.number, "a limit");
+            let limit = reader.parsed(kind.unit().parse(&text), &at)?;
+            reader.above_0(&at, limit.number, "a limit");
             Some(limit)
         });
         if let Some(name) = &keys.job {
             let all = At::ROOT.key("jobs");
             // A job whose keys could not be read is there too.
-            let written = self.keys_below(&all);
+            let written = reader.keys_below(&all);
             let job = jobs.iter().find(|job| job.name == *name);
             if !written.contains(name) {
                 let help = did_you_mean(name, written.iter().map(String::as_str));
                 let message = format!("there is no job {}", quoted(name));
-                self.push(&at.key("job"), message, help);
+                reader.push(&at.key("job"), message, help);
             } else if let Some((kind, job)) = keys.budget.zip(job) {
                 let line = job.budget.written_line(kind);
                 let line_at = all.key(name).key("budget").key(&kind.to_string());
-                let is_missing = line.is_none() && !self.is_wrong(&line_at);
+                let is_missing = line.is_none() && !reader.is_wrong(&line_at);
                 let idle = line.zip(up_to);
                 let idle = idle.filter(|(line, limit)| !line.would_be_widened_by(*limit));
                 let side = idle.map_or("", |(line, _)| line.bound.pick("above", "below"));
-                rules! { self, at;
+                rules! { reader, at;
                     wrong "budget" if is_missing =>
                         format!("the budget of {} has no line `{kind}`", quoted(name));
                     warn "up_to" if idle.is_some() =>
@@ -185,7 +174,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Some(Override {
+        Some(Self {
             job: keys.job?,
             budget: keys.budget?,
             up_to: up_to?,
@@ -226,5 +215,18 @@ mod tests {
             format!("{block}\n{}\n", said.join("\n"))
         });
         insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"));
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn refuse_second_overrides(&mut self, all: &[Override]) {
+        for (index, one) in all.iter().enumerate() {
+            let is_same = |other: &Override| (&other.job, other.budget) == (&one.job, one.budget);
+            if all[..index].iter().any(is_same) {
+                let (name, line) = (quoted(&one.job), one.budget);
+                let at = At::ROOT.key("overrides").item(index);
+                self.wrong(&at, format!("a second override of `{line}` for {name}"));
+            }
+        }
     }
 }

@@ -88,6 +88,8 @@ pub fn apply_base_policy(
             whole.compare(&fields_of(&base), &fields_of(head));
             changes.notes = whole.into_notes();
             spec.take_base(&base, FieldRule::EACH);
+            spec.policy.clone_from(&base.policy);
+            spec.overrides.clone_from(&base.overrides);
             let is_removed = |job: &&Job| {
                 let is_renamed = renamed.iter().any(|renamed| renamed.from == job.name);
                 head.job(&job.name).is_none() && !is_renamed
@@ -142,7 +144,7 @@ pub fn apply_base_policy(
 /// Takes away the prices of listed machines, and says which.
 fn drop_prices(spec: &mut Spec, is_listed: &dyn Fn(&InstanceType) -> bool) -> Option<String> {
     let mut dropped = Vec::new();
-    for prices in [&mut spec.prices, &mut spec.spot_prices] {
+    for prices in [&mut spec.prices.on_demand, &mut spec.prices.spot] {
         let of_listed = prices.extract_if(.., |kind, _| is_listed(kind));
         dropped.extend(of_listed.map(|(kind, price)| format!("{kind} ({} USD/h)", price.0)));
     }

@@ -8,15 +8,17 @@ use sha2::{Digest, Sha256};
 use super::errors::{SpecErrors, SpecFile, in_order};
 use super::instances::InstancePatterns;
 use super::job::JobKeys;
-use super::keys::{List, Map, mapping};
+use super::keys::{Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text, forms};
 use super::limits::{self, s3_uri_problem};
-use super::overrides::OverrideKeys;
-use super::paths::{ProjectPath, path_problem};
+use super::paths::path_problem;
 use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::training::regions;
 use super::yaml::{self, Node, Value};
-use super::{BackendKind, Budget, CanaryPolicy, Job, LineKind, OnInconclusive, Spec, editor};
+use super::{
+    BackendKind, Budget, CanaryPolicy, FieldRule, Job, LineKind, OnInconclusive, Spec, editor,
+    fields,
+};
 use crate::instance::InstanceType;
 use crate::units::UsdPerHour;
 
@@ -32,7 +34,7 @@ pub fn read(name: &str, bytes: &[u8], known_types: &[&str]) -> Result<Spec, Spec
         known_types,
         ..Reader::default()
     };
-    let (mut spec, file) = read_keys(name, bytes, reader, |keys, reader| reader.spec(keys))?;
+    let (mut spec, file) = read_keys(name, bytes, reader, |spec, reader| reader.spec(spec))?;
     spec.hash = hash(bytes);
     spec.file = file;
     Ok(spec)
@@ -85,7 +87,7 @@ fn hash(bytes: &[u8]) -> String {
 /// What a schema cannot say (an override must name a job) is left to [`read`].
 pub fn json_schema() -> Json {
     let mut definitions = Definitions::new();
-    SpecKeys::schema(&mut definitions);
+    Spec::schema(&mut definitions);
     // A reader of the file wants to know first what it is.
     let draft = "https://json-schema.org/draft/2020-12/schema";
     let mut schema = serde_json::Map::from_iter([
@@ -101,43 +103,9 @@ pub fn json_schema() -> Json {
 }
 
 mapping! {
-    /// A canary-gate spec: which training jobs exist, what they may cost, and how their canaries run.
-    pub(in crate::spec) struct SpecKeys named "Spec" {
-        /// The version of this format: 1.
-        required version: FormatVersion;
-        /// The backend: where canaries run.
-        required backend: ChosenBackend;
-        /// An organization's policy at GitHub, `OWNER/REPOSITORY/PATH@REF`: it fills in what is not written, and no value is looser.
-        optional extends: Extends;
-        /// The AWS region. Default: AWS_REGION, else us-east-1 for prices.
-        optional region: Region;
-        /// The directory or `s3://bucket/prefix/` in which records are kept. Default: `.canary-gate/`.
-        optional history: Text;
-        /// Prices of one machine for an hour, by instance type, for instance `local: 1.20 USD/h`, in place of the built-in ones.
-        /// The full run of a job with `training.spot` is judged by those below `spot`, such as `spot: {ml.m5.xlarge: 0.08 USD/h}`,
-        /// else at the price on demand.
-        optional prices: Prices;
-        /// Patterns of the allowed instance types, for instance `ml.m5.*`. Every type must match one. Default: all are allowed.
-        optional allowed_instances: InstancePatterns;
-        /// Whether a job that is at risk of exceeding its budget fails the check. Default: false.
-        optional strict: bool;
-        /// Whether an unknown outcome fails the check. Default: fail.
-        optional on_inconclusive: OnInconclusive;
-        /// The file of recorded runs that `backend: replay` takes for canary runs: a table (.csv) or JSON lines, as `canary-gate
-        /// run --measurements FILE` writes them; a path relative to the spec's folder.
-        optional recording: ProjectPath;
-        /// The training jobs, by name. A name has 1 to 63 letters, digits and inner hyphens; with `backend: replay` it is the
-        /// recording's, and may have underscores.
-        required jobs: Map<JobKeys>;
-        /// Known overruns that are agreed to, each with a ceiling, a reason and an expiry date.
-        optional overrides: List<OverrideKeys>;
-    }
-}
-
-mapping! {
     /// What no spec that extends the policy may loosen.
     pub(in crate::spec) struct PolicyKeys named "Policy" {
-        required version: FormatVersion;
+        needed version: FormatVersion;
         optional extends: Nothing;
         plain allowed_instances: InstancePatterns as Vec<String>;
         optional prices: Prices;
@@ -171,14 +139,15 @@ forms! {
 }
 
 /// The version of the format; only 1 can be read.
-pub(super) enum FormatVersion {}
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FormatVersion;
 
 impl Kind for FormatVersion {
-    type Value = ();
+    type Value = Self;
 
-    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<()> {
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
         match &node.value {
-            Value::Number(text) if text == "1" => Some(()),
+            Value::Number(text) if text == "1" => Some(Self),
             Value::Number(text) => {
                 let message = format!("version {} of the spec is not known", quoted(text));
                 let help = "this program reads `version: 1`; a newer one may read more";
@@ -232,16 +201,44 @@ impl Refined for Region {
     }
 }
 
+/// Jobs by their names, which the reader keeps for the overrides that follow.
+pub(super) enum Jobs {}
+
+impl Refined for Jobs {
+    type Of = Map<JobKeys>;
+    type Value = Vec<Job>;
+
+    fn refine(
+        written: Vec<(String, JobKeys)>,
+        at: &At,
+        reader: &mut Reader<'_>,
+    ) -> Option<Vec<Job>> {
+        reader.refuse_empty(at, &written, "there is no job", None);
+        let read = |(name, keys): (String, JobKeys)| reader.job(&at.key(&name), name, keys);
+        let jobs = Vec::from_iter(written.into_iter().filter_map(read));
+        reader.limit_patterns(at, &jobs);
+        reader.jobs = jobs.iter().cloned().collect();
+        Some(jobs)
+    }
+}
+
 /// Prices by instance type.
 pub(super) type PricesByType = BTreeMap<InstanceType, UsdPerHour>;
 
-/// Prices on demand, and below `spot` those of spot capacity.
-pub(super) enum Prices {}
+fields! {
+    /// Prices of one machine, which win over the tables.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Prices {
+        pub on_demand: PricesByType = FieldRule::BASE.uncounted().at(""),
+        /// What full runs on spot capacity are judged by.
+        pub spot: PricesByType = FieldRule::BASE.uncounted(),
+    }
+}
 
 impl Kind for Prices {
-    type Value = [PricesByType; 2];
+    type Value = Self;
 
-    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<[PricesByType; 2]> {
+    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
         let Value::Mapping(written) = &node.value else {
             return reader.wrong_kind(node, "a mapping of names to values", at);
         };
@@ -252,7 +249,7 @@ impl Kind for Prices {
             value: Value::Mapping(plain),
             span: node.span.clone(),
         };
-        let plain = reader.prices(&plain, at)?;
+        let on_demand = reader.prices(&plain, at)?;
         for (key, _) in spot.iter().skip(1) {
             reader.given_twice(key, at);
         }
@@ -261,7 +258,8 @@ impl Kind for Prices {
             reader.found(&at, key, node);
             reader.prices(node, &at)
         });
-        Some([plain, spot.unwrap_or_default()])
+        let spot = spot.unwrap_or_default();
+        Some(Self { on_demand, spot })
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
@@ -285,37 +283,18 @@ const SPOT: &str = "spot";
 const HISTORY_FOLDERS: [&str; 4] = ["main", "pr", "queue", "local"];
 
 impl Reader<'_> {
-    fn spec(&mut self, keys: SpecKeys) -> Option<Spec> {
-        // There is one version, so nothing is chosen by it.
-        debug_assert!(keys.version.is_some() || !self.problems.is_empty());
+    /// Checks what concerns the whole spec.
+    fn spec(&mut self, mut spec: Spec) -> Option<Spec> {
         self.check_recording();
-        let jobs = self.jobs(keys.jobs.unwrap_or_default());
-        if let Some(history) = &keys.history {
+        if let Some(history) = &spec.history {
             self.check_history(history);
-            for job in &jobs {
+            for job in &spec.jobs {
                 self.check_history_of(history, job);
             }
         }
-        let overrides = self.overrides(keys.overrides.unwrap_or_default(), &jobs);
-        let [prices, spot_prices] = keys.prices.unwrap_or_default();
-        Some(Spec {
-            backend: keys.backend?,
-            extends: keys.extends,
-            policy: None,
-            region: keys.region,
-            history: keys.history,
-            prices,
-            spot_prices,
-            allowed_instances: keys.allowed_instances.unwrap_or_default(),
-            strict: keys.strict.unwrap_or_default(),
-            on_inconclusive: keys.on_inconclusive.unwrap_or(OnInconclusive::Fail),
-            recording: keys.recording,
-            jobs,
-            overrides,
-            warnings: in_order(std::mem::take(&mut self.warnings)),
-            hash: String::new(),
-            file: SpecFile::default(),
-        })
+        self.refuse_second_overrides(&spec.overrides);
+        spec.warnings = in_order(std::mem::take(&mut self.warnings));
+        Some(spec)
     }
 
     /// Checks what is checked of a spec's jobs, and that there are no keys but limits.
@@ -333,15 +312,6 @@ impl Reader<'_> {
             }
         }
         Some(keys)
-    }
-
-    fn jobs(&mut self, written: Vec<(String, JobKeys)>) -> Vec<Job> {
-        let at = At::ROOT.key("jobs");
-        self.refuse_empty(&at, &written, "there is no job", None);
-        let read = |(name, keys): (String, JobKeys)| self.job(&at.key(&name), name, keys);
-        let jobs = Vec::from_iter(written.into_iter().filter_map(read));
-        self.limit_patterns(&at, &jobs);
-        jobs
     }
 
     fn prices(&mut self, node: &Node, at: &At) -> Option<PricesByType> {

@@ -9,7 +9,7 @@ use globset::GlobMatcher;
 
 use super::errors::SpecProblem;
 use super::yaml::{Node, Value, YamlKey};
-use super::{BackendKind, RunPlace};
+use super::{BackendKind, Job, RunPlace};
 use crate::grammar::choice;
 use crate::instance::InstanceConfiguration;
 
@@ -96,6 +96,8 @@ pub(super) struct Reader<'a> {
     pub(super) has_local_price: bool,
     /// What the job at hand trains on, `instance` first; empty where that could not be read.
     pub(super) instances: Rc<[InstanceConfiguration]>,
+    /// Those that could be read.
+    pub(super) jobs: Rc<[Job]>,
 }
 
 impl Reader<'_> {

@@ -31,12 +31,13 @@ use crate::units::Seconds;
 
 words! {
     /// Where canaries run.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     #[derive(derive_more::Display)]
     #[display("{}", self.word())]
     pub enum BackendKind {
         "sagemaker" Sagemaker,
+        #[default]
         "local" Local,
         "replay" Replay,
     }
