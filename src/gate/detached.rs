@@ -154,10 +154,7 @@ impl CanaryFate {
     /// `None` where it is there.
     fn why_not_started(&self) -> Option<String> {
         match self {
-            Self::TooExpensive(limit) => Some(format!(
-                "what is left of {} does not cover it",
-                limit.name()
-            )),
+            Self::TooExpensive(limit) => Some(format!("what is left of {limit} does not cover it")),
             Self::NoRoom(why) => Some(why.clone()),
             _ => None,
         }

@@ -19,15 +19,20 @@ pub const TIME_TO_STOP: Seconds = Seconds(120.0);
 /// Sums of cents are not exact: this part of the limit may be rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Whose limit an account has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whose limit an account has, by the name that a user writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum Limit {
+    #[display("canary.spend_limit")]
     Job,
     /// Of a job on machines without a price.
+    #[display("canary.max_seconds")]
     MachineTime,
     /// Of a job that the base does not have: what such jobs may cost together.
+    #[display("the cap of jobs that the base does not have")]
     NewJob,
+    #[display("--max-spend")]
     Run,
+    #[display("--max-spend-per-pull-request")]
     PullRequest,
 }
 
@@ -40,22 +45,11 @@ impl Limit {
     }
 
     /// What somebody who wants more canaries raises.
-    pub fn raised(self) -> &'static str {
+    pub fn raised(self) -> String {
         match self {
-            Self::Job => "canary.spend_limit (of a pull request, on its base branch)",
-            Self::NewJob => "--max-spend (or merge the spec first)",
-            _ => self.name(),
-        }
-    }
-
-    /// The name as a user writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Job => "canary.spend_limit",
-            Self::MachineTime => "canary.max_seconds",
-            Self::NewJob => "the cap of jobs that the base does not have",
-            Self::Run => "--max-spend",
-            Self::PullRequest => "--max-spend-per-pull-request",
+            Self::Job => format!("{self} (of a pull request, on its base branch)"),
+            Self::NewJob => format!("{} (or merge the spec first)", Self::Run),
+            _ => self.to_string(),
         }
     }
 }

@@ -173,7 +173,7 @@ fn too_expensive(job: &Job, offer: &Offer, worst: Usd, limit: Usd) -> PlanError 
     let (take, whose, raised) = match (offer.counts_time(), limit < spend_limit) {
         (true, _) => {
             let of = Limit::MachineTime;
-            let whose = format!("{} ({})", of.name(), offer.counted(spend_limit));
+            let whose = format!("{of} ({})", offer.counted(spend_limit));
             ("take", whose, of)
         }
         (false, true) => {

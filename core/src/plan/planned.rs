@@ -157,7 +157,7 @@ pub enum NotMeasured {
     /// An amount in words.
     #[error("needs up to {0}")]
     TooExpensive(String),
-    #[error("its part of {} does not cover a forecast", .0.name())]
+    #[error("its part of {0} does not cover a forecast")]
     NothingLeft(Limit),
     #[error("skipped by --only-instance")]
     Skipped,
@@ -173,7 +173,7 @@ pub enum NotMeasured {
         "no canary has two objects for each of {0} machines within half of `canary.max_share`; raise that, or give more and smaller objects"
     )]
     TooFewObjects(u32),
-    #[error("its canary could have passed {}; raise that", .0.name())]
+    #[error("its canary could have passed {0}; raise that")]
     PastTheLimit(Limit),
     #[error("no canary on fewer of its machines completed")]
     NoneOnFewer,

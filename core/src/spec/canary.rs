@@ -129,12 +129,15 @@ impl CanaryPolicy {
 }
 
 /// Whether to sample inside the container, where the backend starts one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, derive_more::Display)]
 pub enum ProbePolicy {
+    #[display("false")]
     Off,
     /// It samples where the job has an entry point.
+    #[display("true")]
     ScriptMode,
     /// It samples around this command of a plain image.
+    #[display("{}", _0.join(" "))]
     Command(Vec<String>),
 }
 
@@ -163,17 +166,6 @@ impl Refined for ProbePolicy {
                 Self::Command(command)
             }
         })
-    }
-}
-
-impl ProbePolicy {
-    /// The policy as a spec says it.
-    pub(super) fn words(&self) -> String {
-        match self {
-            Self::Off => "false".to_owned(),
-            Self::ScriptMode => "true".to_owned(),
-            Self::Command(words) => words.join(" "),
-        }
     }
 }
 
@@ -230,25 +222,17 @@ fn auto_or(unit: Unit, noun: &str, example: &str) -> Json {
 }
 
 /// What `canary.warm_pool` asks for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, derive_more::Display)]
 pub enum WarmPoolPolicy {
     /// A pool where it makes a check shorter for little money.
+    #[display("auto")]
     Auto,
     /// No pool. A backend without pools always has this policy.
+    #[display("off")]
     Off,
     /// A pool for each configuration, kept for so long after a canary, from a second to an hour.
+    #[display("keep_alive {}", _0.exact())]
     KeepAlive(Seconds),
-}
-
-impl WarmPoolPolicy {
-    /// The policy as a spec says it.
-    pub fn words(self) -> String {
-        match self {
-            Self::Auto => "auto".to_owned(),
-            Self::Off => "off".to_owned(),
-            Self::KeepAlive(time) => format!("keep_alive {}", time.exact()),
-        }
-    }
 }
 
 mapping! {

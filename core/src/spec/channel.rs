@@ -73,14 +73,17 @@ words! {
 }
 
 /// What a canary gets of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, derive_more::Display)]
 pub enum ChannelSample {
     /// All of it.
+    #[display("whole")]
     Whole,
     /// A draw of its objects.
     #[default]
+    #[display("by objects")]
     Objects,
     /// A draw of the rows of its one object, or of each of a few.
+    #[display("rows")]
     Rows,
 }
 
@@ -93,15 +96,6 @@ impl Channel {
 }
 
 impl ChannelSample {
-    /// The words for it in a sentence.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Objects => "by objects",
-            Self::Rows => "rows",
-        }
-    }
-
     /// Whether a canary gets a share.
     pub fn is_drawn(self) -> bool {
         self != Self::Whole

@@ -7,26 +7,18 @@ use super::{Job, Level, LineKind};
 use crate::metric::Metric;
 
 /// On how many machines canaries run, where the full run takes several.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, derive_more::Display)]
 pub enum CanaryCounts {
     /// All on as many as the full run has.
+    #[display("all machines")]
     AsTheFullRun,
     /// All on one, and one canary on as many as the full run has.
     #[default]
+    #[display("1 and all machines")]
     OneAndAll,
     /// As written, rising: all on the first, and one canary on each other.
+    #[display("{_0:?}")]
     Written(Vec<u32>),
-}
-
-impl CanaryCounts {
-    /// `[1, 6]`; where nothing is written, what that means.
-    pub fn words(&self) -> String {
-        match self {
-            Self::AsTheFullRun => "all machines".to_owned(),
-            Self::OneAndAll => "1 and all machines".to_owned(),
-            Self::Written(counts) => format!("{counts:?}"),
-        }
-    }
 }
 
 impl Refined for CanaryCounts {

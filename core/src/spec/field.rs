@@ -400,17 +400,17 @@ values! {
     Amount: |amount| amount.exact();
     Framework: Self::to_string;
     ScriptLauncher: Self::to_string, value = |launcher| Some(json(launcher)) => Option<String>;
-    CanaryCounts: Self::words;
+    CanaryCounts: Self::to_string;
     ProgressShare: |share| share.words();
-    WarmPoolPolicy: |pool| pool.words();
+    WarmPoolPolicy: Self::to_string;
     ScriptShare: Self::to_string, value = |share| Some(json(share)) => Option<String>;
     FollowingCount: Self::to_string, value = |count| Some(json(count)) => Option<String>;
     Work: Self::to_string, value = |work| Some(json(work)) => Option<String>;
     ChannelDraw: Self::to_string, value = |draw| (!is_default(draw)).then(|| json(draw)) => Option<String>;
-    ChannelSample: |sample| sample.words().to_owned(), value = |sample| {
-        (*sample != Self::Objects).then(|| json(&sample.words()))
+    ChannelSample: Self::to_string, value = |sample| {
+        (*sample != Self::Objects).then(|| json(&sample.to_string()))
     } => Option<String>;
-    ProbePolicy: Self::words, value = |probe| Some(json(probe)) => Option<String>;
+    ProbePolicy: Self::to_string, value = |probe| Some(json(probe)) => Option<String>;
 }
 
 #[cfg(test)]

@@ -184,6 +184,19 @@ impl Refined for Override {
     }
 }
 
+impl Reader<'_> {
+    pub(super) fn refuse_second_overrides(&mut self, all: &[Override]) {
+        for (index, one) in all.iter().enumerate() {
+            let is_same = |other: &Override| (&other.job, other.budget) == (&one.job, one.budget);
+            if all[..index].iter().any(is_same) {
+                let (name, line) = (quoted(&one.job), one.budget);
+                let at = At::ROOT.key("overrides").item(index);
+                self.wrong(&at, format!("a second override of `{line}` for {name}"));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::spec::read;
@@ -215,18 +228,5 @@ mod tests {
             format!("{block}\n{}\n", said.join("\n"))
         });
         insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"));
-    }
-}
-
-impl Reader<'_> {
-    pub(super) fn refuse_second_overrides(&mut self, all: &[Override]) {
-        for (index, one) in all.iter().enumerate() {
-            let is_same = |other: &Override| (&other.job, other.budget) == (&one.job, one.budget);
-            if all[..index].iter().any(is_same) {
-                let (name, line) = (quoted(&one.job), one.budget);
-                let at = At::ROOT.key("overrides").item(index);
-                self.wrong(&at, format!("a second override of `{line}` for {name}"));
-            }
-        }
     }
 }

@@ -81,7 +81,7 @@ impl ConfigurationDesign<'_> {
         format!(
             "The canary on {} was not run: it could have passed {}.",
             run.instance,
-            self.one.account.limit().name()
+            self.one.account.limit()
         )
     }
 

@@ -136,11 +136,8 @@ impl ConfigurationDesign<'_> {
     pub(super) fn refused(&self, refused: usize, of: usize) -> String {
         let limit = self.one.account.limit();
         let why = match limit {
-            Limit::PullRequest => format!("{} refused them", limit.name()),
-            _ => format!(
-                "earlier canaries cost more than planned, and these could exceed {}",
-                limit.name()
-            ),
+            Limit::PullRequest => format!("{limit} refused them"),
+            _ => format!("earlier canaries cost more than planned, and these could exceed {limit}"),
         };
         let instance = &self.one.planned.instance;
         format!("{refused} of {of} canaries on {instance} were not run: {why}.")
@@ -325,7 +322,7 @@ impl ConfigurationDesign<'_> {
             }
             _ => offer.counted(whole),
         };
-        let (limit, raised) = (limit.name(), limit.raised());
+        let raised = limit.raised();
         let why = match done {
             StopReason::Reached(Reached::Decided) => {
                 "No more canaries were run: the budget is decided as far as canaries can."
