@@ -1,7 +1,7 @@
 //! A budget line beside its forecast; and all lines of a job, as sentences beside the table of a report and as a table of their own.
 
-use super::document::Table;
 use super::document::Title::{Numbers, Words};
+use super::document::{Table, TitledTexts};
 use super::{InstanceForecast, JobReport, Report, words};
 use crate::forecast::Estimate;
 use crate::metric::{LineKind, Metric};
@@ -153,18 +153,10 @@ pub(super) fn further_lines(job: &JobReport) -> Vec<String> {
 
 /// The budgets, line by line; of each job what fails the check first.
 pub(super) fn table(report: &Report) -> Option<Table> {
-    let columns = [
-        Words("Line"),
-        Numbers("Limit"),
-        Numbers("Forecast"),
-        Numbers("Chance"),
-        Words("Outcome"),
-    ];
-    Table::of_jobs(report, columns, budget_rows)
+    Table::of_jobs(report, budget_rows)
 }
 
-/// Line, limit, forecast, chance, outcome.
-fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
+fn budget_rows(job: &JobReport) -> Vec<TitledTexts> {
     let Some(forecast) = job.forecasts.first() else {
         return Vec::new();
     };
@@ -186,12 +178,12 @@ fn budget_rows(job: &JobReport) -> Vec<[String; 5]> {
         };
         let value = value_of(row.line, forecast);
         let value = value.map(|value| words::line_figure(row.line, value, row.limit));
-        [
-            format!("{}{level}", row.line.words()),
-            words::limit(row.line, row.bound, row.limit),
-            or_unknown(value),
-            or_unknown(chance_of(row, forecast)),
-            outcome.to_owned(),
+        vec![
+            Words("Line").over(format!("{}{level}", row.line.words())),
+            Numbers("Limit").over(words::limit(row.line, row.bound, row.limit)),
+            Numbers("Forecast").over(or_unknown(value)),
+            Numbers("Chance").over(or_unknown(chance_of(row, forecast))),
+            Words("Outcome").over(outcome.to_owned()),
         ]
     });
     rows.collect()

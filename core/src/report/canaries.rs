@@ -1,7 +1,7 @@
 //! The canaries of a report: their table, what they cost, and those that failed.
 
 use super::document::Title::{Numbers, Words};
-use super::document::{Block, Table};
+use super::document::{Block, Table, TitledTexts};
 use super::words::{self, Quantity, grouped};
 use super::{JobReport, Label, Prose, Report};
 use crate::measurement::{Abscissa, Measurement, Start, Usage, Utilization};
@@ -13,23 +13,7 @@ const STARTS_SHOWN: usize = 3;
 
 /// The canary runs, in the order of the plan; those of one size in one line.
 pub(super) fn canary_runs(report: &Report) -> Option<Table> {
-    let columns = [
-        Numbers("Runs"),
-        Words("Instance"),
-        Numbers("Data"),
-        Numbers("Work"),
-        Numbers("Time"),
-        Numbers("By law"),
-        Numbers("Memory"),
-        Numbers("CPU"),
-        Numbers("GPU"),
-        Numbers("GPU mem"),
-        Numbers("Step"),
-        Words("Start"),
-        Numbers("Saved"),
-        Words("Outcome"),
-    ];
-    Table::of_jobs(report, columns, |job| {
+    Table::of_jobs(report, |job| {
         let lines = by_size(&job.measurements);
         // A column of ones says nothing.
         let are_several = lines.len() < job.measurements.len();
@@ -51,7 +35,7 @@ fn by_size(runs: &[Measurement]) -> Vec<Vec<&Measurement>> {
 }
 
 /// The cells of a line for runs of one size. Memory is the highest peak of these runs.
-fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 14] {
+fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> TitledTexts {
     let first = runs[0];
     let mut forecasts = job.forecasts.iter();
     let forecast = forecasts.find(|forecast| first.is_on(&forecast.instance));
@@ -88,22 +72,24 @@ fn cells(job: &JobReport, runs: &[&Measurement], is_counted: bool) -> [String; 1
     let mut starts = words::distinct(starts);
     starts.truncate(STARTS_SHOWN);
     let saved = sum(runs.iter().map(|run| run.reused?.saved_usd));
+    let saved = saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd));
     let count = is_counted.then(|| runs.len().to_string());
-    [
-        count.unwrap_or_default(),
-        first.instance.to_string(),
-        data(first),
-        work(first),
-        spread(times, Quantity::Time),
-        by_law.unwrap_or_default(),
-        highest(MemoryOf::Machine).unwrap_or_default(),
-        mean(|usage| usage.cpu_percent.as_ref()),
-        mean(|usage| usage.gpu_percent.as_ref()),
-        highest(MemoryOf::Gpu).unwrap_or_else(|| mean(|usage| usage.gpu_memory_percent.as_ref())),
-        spread(steps, Quantity::StepTime),
-        starts.join(", "),
-        saved.map_or(String::new(), |Usd(usd)| Quantity::Money.figure(usd)),
-        ended.unwrap_or_else(|| first.how_it_ended()),
+    let of_gpus = || mean(|usage| usage.gpu_memory_percent.as_ref());
+    vec![
+        Numbers("Runs").over(count.unwrap_or_default()),
+        Words("Instance").over(first.instance.to_string()),
+        Numbers("Data").over(data(first)),
+        Numbers("Work").over(work(first)),
+        Numbers("Time").over(spread(times, Quantity::Time)),
+        Numbers("By law").over(by_law.unwrap_or_default()),
+        Numbers("Memory").over(highest(MemoryOf::Machine).unwrap_or_default()),
+        Numbers("CPU").over(mean(|usage| usage.cpu_percent.as_ref())),
+        Numbers("GPU").over(mean(|usage| usage.gpu_percent.as_ref())),
+        Numbers("GPU mem").over(highest(MemoryOf::Gpu).unwrap_or_else(of_gpus)),
+        Numbers("Step").over(spread(steps, Quantity::StepTime)),
+        Words("Start").over(starts.join(", ")),
+        Numbers("Saved").over(saved),
+        Words("Outcome").over(ended.unwrap_or_else(|| first.how_it_ended())),
     ]
 }
 

@@ -79,6 +79,13 @@ pub(super) fn table(
     time: Option<Estimate>,
     cost: Option<Estimate>,
 ) -> Option<Table> {
+    let row = |name: &str, [time, cost]: [String; 2]| {
+        vec![
+            Words("Cause").over(name.to_owned()),
+            Numbers("Time").over(time),
+            Numbers("Cost").over(cost),
+        ]
+    };
     let said = |said: fn(Quantity, Estimate) -> String| {
         let both = [(Quantity::Time, time), (Quantity::Money, cost)];
         both.map(|(of, change)| change.map_or(String::new(), |change| said(of, change)))
@@ -86,16 +93,14 @@ pub(super) fn table(
     let of_cause = |share: &&CauseShare| {
         let time = words::signed(Quantity::Time, share.seconds);
         let usd = share.usd.map(|usd| words::signed(Quantity::Money, usd));
-        vec![name(share.cause).to_owned(), time, usd.unwrap_or_default()]
+        row(name(share.cause), [time, usd.unwrap_or_default()])
     };
     let points = said(|of, change| words::signed(of, change.point));
     let intervals = said(|of, change| of.interval(&change).unwrap_or_default());
     // A row of its own: beside the point it would make the table too wide for a narrow screen.
-    let whole = [("in all", points), (interval_of, intervals)];
-    let whole = whole.map(|(name, [time, cost])| vec![name.to_owned(), time, cost]);
+    let whole = [row("in all", points), row(interval_of, intervals)];
     let whole = whole.into_iter().filter(|_| !causes.is_empty());
-    let columns = [Words("Cause"), Numbers("Time"), Numbers("Cost")];
-    Table::of_texts(&columns, causes.iter().map(of_cause).chain(whole))
+    Table::of_texts(causes.iter().map(of_cause).chain(whole))
 }
 
 fn name(cause: Cause) -> &'static str {

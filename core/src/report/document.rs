@@ -217,6 +217,16 @@ pub(super) enum Title<'a> {
     Numbers(&'a str),
 }
 
+impl Title<'_> {
+    /// The title with one cell of its column.
+    pub(super) fn over<T>(self, cell: T) -> (Self, T) {
+        (self, cell)
+    }
+}
+
+/// A row of plain text, each under its title.
+pub(super) type TitledTexts = Vec<(Title<'static>, String)>;
+
 /// A table of texts and numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
@@ -241,41 +251,41 @@ impl Table {
         }
     }
 
-    /// Of plain text, without the columns in which no row says anything; `None` without rows.
-    pub(super) fn of_texts(
-        titles: &[Title<'_>],
-        rows: impl IntoIterator<Item = Vec<String>>,
-    ) -> Option<Self> {
-        let mut rows: Vec<Vec<String>> = rows.into_iter().collect();
-        let is_said = |index: &usize| rows.iter().any(|row| !row[*index].is_empty());
-        let kept: Vec<usize> = (0..titles.len()).filter(is_said).collect();
-        let rows = rows.iter_mut().map(|row| {
-            let cells = kept.iter().map(|&index| {
-                let text = std::mem::take(&mut row[index]);
-                Cell::from(match titles[index] {
-                    Title::Words(_) => Prose::literal(text),
-                    Title::Numbers(_) => Prose::figure(text),
-                })
-            });
-            cells.collect()
+    /// Of rows that have each the same titles, above their cells.
+    pub(super) fn titled(rows: impl IntoIterator<Item = Vec<(Title<'static>, Cell)>>) -> Self {
+        let mut titles = Vec::new();
+        let cells = rows.into_iter().map(|row| {
+            let cells;
+            (titles, cells) = row.into_iter().unzip();
+            cells
         });
-        let table = Self::of(kept.iter().map(|&index| titles[index]), rows);
-        (!table.rows.is_empty()).then_some(table)
+        let cells: Vec<Vec<Cell>> = cells.collect();
+        Self::of(titles, cells)
+    }
+
+    /// The same of plain text, without the columns in which no row says anything; `None` without rows.
+    pub(super) fn of_texts(rows: impl IntoIterator<Item = TitledTexts>) -> Option<Self> {
+        let rows: Vec<TitledTexts> = rows.into_iter().collect();
+        let is_said = |index: usize| rows.iter().any(|row| !row[index].1.is_empty());
+        let kept = (0..rows.first()?.len()).filter(|index| is_said(*index));
+        let cell = |(title, text): &(Title<'static>, String)| match title {
+            Title::Words(_) => (*title, Prose::literal(text).into()),
+            Title::Numbers(_) => (*title, Prose::figure(text).into()),
+        };
+        let cells = |row: &TitledTexts| kept.clone().map(|index| cell(&row[index])).collect();
+        Some(Self::titled(rows.iter().map(cells)))
     }
 
     /// The rows of each job, under its name where there are several.
-    pub(super) fn of_jobs<const COUNT: usize>(
+    pub(super) fn of_jobs(
         report: &Report,
-        titles: [Title<'_>; COUNT],
-        rows: impl Fn(&JobReport) -> Vec<[String; COUNT]>,
+        rows: impl Fn(&JobReport) -> Vec<TitledTexts>,
     ) -> Option<Self> {
-        let rows = report.jobs.iter().flat_map(|job| {
+        Self::of_texts(report.jobs.iter().flat_map(|job| {
             let name = only_where(report.is_of_several_jobs(), || job.name.clone());
-            let rows = rows(job).into_iter();
-            rows.map(move |row| [&[name.clone()][..], &row].concat())
-        });
-        let titles: Vec<_> = [Title::Words("Job")].into_iter().chain(titles).collect();
-        Self::of_texts(&titles, rows)
+            let under = |row| [vec![(Title::Words("Job"), name.clone())], row].concat();
+            rows(job).into_iter().map(under).collect::<Vec<_>>()
+        }))
     }
 
     /// Leaves out rows beyond so many, those of the highest rank first and of equal ones the last, and returns how many.

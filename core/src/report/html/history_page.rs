@@ -138,14 +138,6 @@ fn remarks(figures: &HistoryFigures) -> Vec<DocumentLine> {
 
 /// A row for each job; `None` without one.
 fn jobs(figures: &HistoryFigures) -> Option<Table> {
-    let columns = [
-        Words("Job"),
-        Words("Newest check"),
-        Numbers("Full run: cost"),
-        Numbers("Full run: time"),
-        Numbers("Baseline"),
-        Words("Newest record"),
-    ];
     let row = |(place, job): (usize, &JobFigures)| {
         let newest = job.newest();
         let baseline = job.baseline().and_then(|check| {
@@ -155,17 +147,19 @@ fn jobs(figures: &HistoryFigures) -> Option<Table> {
             let figure = quantity.figure(figure.estimate.point);
             Some(Cell::figure(figure, Some(words::day(check.at))))
         });
+        let cost = estimate(Quantity::Money, newest.and_then(|check| check.cost));
+        let time = estimate(Quantity::Time, newest.and_then(|check| check.time));
         vec![
-            Cell::from(name(place, job)),
-            standing(job),
-            estimate(Quantity::Money, newest.and_then(|check| check.cost)),
-            estimate(Quantity::Time, newest.and_then(|check| check.time)),
-            baseline.unwrap_or_else(|| Cell::figure(UNKNOWN, None)),
-            Cell::figure(words::day(job.newest_record), None),
+            Words("Job").over(name(place, job).into()),
+            Words("Newest check").over(standing(job)),
+            Numbers("Full run: cost").over(cost),
+            Numbers("Full run: time").over(time),
+            Numbers("Baseline").over(baseline.unwrap_or_else(unknown)),
+            Words("Newest record").over(Cell::figure(words::day(job.newest_record), None)),
         ]
     };
     let rows = figures.jobs.iter().take(MOST_JOBS).enumerate().map(row);
-    (!figures.jobs.is_empty()).then(|| Table::of(columns, rows))
+    (!figures.jobs.is_empty()).then(|| Table::titled(rows))
 }
 
 /// The name, with a link to what the page has of the job.
@@ -227,7 +221,11 @@ fn estimate(quantity: Quantity, figure: Option<FigureAndLimit>) -> Cell {
         let interval = quantity.interval(&estimate);
         Cell::figure(quantity.figure(estimate.point), interval)
     });
-    known.unwrap_or_else(|| Cell::figure(UNKNOWN, None))
+    known.unwrap_or_else(unknown)
+}
+
+fn unknown() -> Cell {
+    Cell::figure(UNKNOWN, None)
 }
 
 /// What reuse saved.
@@ -272,14 +270,6 @@ fn section(id: impl Into<String>, title: Prose, blocks: Vec<Block>) -> Fold {
 
 /// A row for each of the newest months, and one for all; `None` without a month.
 fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
-    let columns = [
-        Words("Month"),
-        Numbers("Canaries"),
-        Numbers("Time"),
-        Numbers("Cost"),
-        Numbers("Reused"),
-        Numbers("Saved"),
-    ];
     let newest = months.iter().rev().take(MOST_MONTHS);
     let newest = newest.map(|(month, spent)| (month.strftime("%Y-%m").to_string(), *spent));
     let all = months.values().copied().sum();
@@ -288,18 +278,19 @@ fn by_month(months: &BTreeMap<Date, Spent>) -> Option<Table> {
         let unpriced = (spent.unpriced > 0).then(|| format!("{} without a price", spent.unpriced));
         let usd = match spent.canaries > spent.unpriced {
             true => Cell::figure(Quantity::Money.figure(spent.usd.0), unpriced),
-            false => Cell::figure(UNKNOWN, None),
+            false => unknown(),
         };
+        let figure = |figure| Cell::figure(figure, None);
         vec![
-            Cell::figure(title, None),
-            Cell::figure(spent.canaries.to_string(), None),
-            Cell::figure(Quantity::Time.figure(spent.time.0), None),
-            usd,
-            Cell::figure(spent.reused.to_string(), None),
-            Cell::figure(saved(&spent), None),
+            Words("Month").over(figure(title)),
+            Numbers("Canaries").over(figure(spent.canaries.to_string())),
+            Numbers("Time").over(figure(Quantity::Time.figure(spent.time.0))),
+            Numbers("Cost").over(usd),
+            Numbers("Reused").over(figure(spent.reused.to_string())),
+            Numbers("Saved").over(figure(saved(&spent))),
         ]
     });
-    (!months.is_empty()).then(|| Table::of(columns, rows))
+    (!months.is_empty()).then(|| Table::titled(rows))
 }
 
 /// Explains the charts of the sections of jobs, and says how many jobs have no section.

@@ -101,14 +101,6 @@ fn about(job: &JobFigures) -> String {
 
 /// The newest first.
 fn newest_checks(job: &JobFigures) -> Table {
-    let columns = [
-        Words("When (UTC)"),
-        Words("Verdict"),
-        Numbers("Cost"),
-        Numbers("Time"),
-        Words("Commit"),
-        Words("Run"),
-    ];
     let rows = job.checks.iter().rev().take(NEWEST_CHECKS).map(|check| {
         let drift = match (check.drifted, check.is_baseline) {
             (Some(true), true) => ", drift accepted",
@@ -119,17 +111,19 @@ fn newest_checks(job: &JobFigures) -> Table {
         let verdict = format!("{}{drift}", words::capitalized(check.phrase));
         let run = check.run_url.as_deref().and_then(Prose::run);
         let commit = check.commit.as_deref().map(Prose::name);
+        let at = check.at.strftime("%Y-%m-%d %H:%M").to_string();
+        let verdict = Cell {
+            mark: Some(Mark::from(check.verdict)),
+            ..Cell::from(Prose::literal(verdict))
+        };
         vec![
-            Cell::figure(check.at.strftime("%Y-%m-%d %H:%M").to_string(), None),
-            Cell {
-                mark: Some(Mark::from(check.verdict)),
-                ..Cell::from(Prose::literal(verdict))
-            },
-            estimate(Quantity::Money, check.cost),
-            estimate(Quantity::Time, check.time),
-            Cell::from(commit.unwrap_or(Prose::own(UNKNOWN))),
-            Cell::from(run.unwrap_or(Prose::own(UNKNOWN))),
+            Words("When (UTC)").over(Cell::figure(at, None)),
+            Words("Verdict").over(verdict),
+            Numbers("Cost").over(estimate(Quantity::Money, check.cost)),
+            Numbers("Time").over(estimate(Quantity::Time, check.time)),
+            Words("Commit").over(commit.unwrap_or(Prose::own(UNKNOWN)).into()),
+            Words("Run").over(run.unwrap_or(Prose::own(UNKNOWN)).into()),
         ]
     });
-    Table::of(columns, rows)
+    Table::titled(rows)
 }
