@@ -1,6 +1,17 @@
-//! Counts and lists as a sentence has them.
+//! Counts and lists as a sentence has them, and patterns of texts.
 
 use std::borrow::Borrow;
+
+/// A regular expression, which is compiled where it is used first.
+macro_rules! pattern {
+    ($pattern:expr) => {{
+        static PATTERN: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($pattern).expect("a test uses it"));
+        &*PATTERN
+    }};
+}
+
+pub(crate) use pattern;
 
 /// `1 run`, `3 runs`, `2 canaries`: for nouns whose plural ends with an s.
 pub fn count(number: usize, noun: &str) -> String {

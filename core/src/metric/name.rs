@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
+
+use crate::grammar::pattern;
 
 /// The most characters of a name.
 const LONGEST: usize = 64;
@@ -43,10 +43,7 @@ impl FromStr for MetricName {
     type Err = MetricNameError;
 
     fn from_str(text: &str) -> Result<Self, MetricNameError> {
-        static NAME: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(&format!("^{}$", MetricName::PATTERN)).expect("the pattern is valid")
-        });
-        if !NAME.is_match(text) {
+        if !pattern!(&format!("^{}$", MetricName::PATTERN)).is_match(text) {
             return Err(MetricNameError);
         }
         let mut bytes = [0; LONGEST];

@@ -1,29 +1,25 @@
 //! What a report does not say of an account: its id and the ARNs that hold it.
 
-use std::sync::LazyLock;
+use regex::Captures;
 
-use regex::{Captures, Regex};
-
+use crate::grammar::pattern;
 use crate::secret::mask_shapes;
-
-static ARN: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"arn:aws[^\s"'`,;()<>\[\]{}|]*"#).expect("a constant"));
-/// Digits, or three groups of four as AWS's console writes an id.
-static DIGITS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{4}-[0-9]+|[0-9]+").expect("a constant"));
 
 /// `arn:aws:iam::123456789012:role/Trainer` becomes `arn:…:role/Trainer`, and twelve digits by themselves `…9012`:
 /// masking covers a job's log, not what is posted. What is a secret by its look becomes stars.
 pub(super) fn redact(text: &str) -> String {
     let text = mask_shapes(text);
     // arn:partition:service:region:account:resource
-    let text = ARN.replace_all(&text, |arn: &Captures<'_>| {
+    let arn = pattern!(r#"arn:aws[^\s"'`,;()<>\[\]{}|]*"#);
+    let text = arn.replace_all(&text, |arn: &Captures<'_>| {
         match arn[0].splitn(6, ':').nth(5) {
             Some(resource) => format!("arn:…:{resource}"),
             None => arn[0].to_owned(),
         }
     });
-    let shown = DIGITS.replace_all(&text, |found: &Captures<'_>| {
+    // Digits, or three groups of four as AWS's console writes an id.
+    let digits = pattern!(r"[0-9]{4}-[0-9]{4}-[0-9]+|[0-9]+");
+    let shown = digits.replace_all(&text, |found: &Captures<'_>| {
         let (id, place) = (&found[0], found.get_match());
         let is_beside = char::is_ascii_alphanumeric;
         let (ahead, last) = id.split_at(id.rfind('-').map_or(0, |at| at + 1));

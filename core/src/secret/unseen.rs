@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use crate::grammar::pattern;
 
 /// The text without what is not seen: what stands between two of its characters must not part a secret. Line ends and tabs stay.
 pub(super) fn without_unseen(text: &str) -> String {
@@ -103,10 +102,8 @@ pub fn visible_json(json: String) -> String {
 
 /// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.
 pub fn is_invisible(character: char) -> bool {
-    static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| {
-        const FILLERS: &str = r"\x{34f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2065}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{fff0}-\x{fff8}\x{e0000}-\x{e0fff}";
-        Regex::new(&format!(r"[\p{{Cf}}{FILLERS}]")).expect("the class is valid")
-    });
+    const FILLERS: &str = r"\x{34f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2065}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{fff0}-\x{fff8}\x{e0000}-\x{e0fff}";
+    let invisible = pattern!(&format!(r"[\p{{Cf}}{FILLERS}]"));
     // Most text has none, and is asked for each of its characters.
-    character >= '\u{ad}' && INVISIBLE.is_match(character.encode_utf8(&mut [0; 4]))
+    character >= '\u{ad}' && invisible.is_match(character.encode_utf8(&mut [0; 4]))
 }

@@ -1,9 +1,6 @@
 //! What a job trains on: `instance` and its `alternatives`, with ranges of counts.
 
-use std::sync::LazyLock;
-
 use globset::{Glob, GlobMatcher};
-use regex::Regex;
 use serde_json::{Value as Json, json};
 
 use super::keys::{Either, List, Map, mapping};
@@ -12,6 +9,7 @@ use super::paths::ScriptPath;
 use super::reader::{At, Reader, near_miss, quoted, rules};
 use super::yaml::Node;
 use super::{RunPlace, Spec, limits};
+use crate::grammar::pattern;
 use crate::instance::{InstanceConfiguration, InstanceError, InstanceGroup, InstanceType};
 
 /// More host processes than any one machine trains with.
@@ -356,12 +354,11 @@ impl Reader<'_> {
 /// What was meant by counts that are written another way: `1-8x ml.m5.xlarge` for `1..8 x ml.m5.xlarge`, `4x ml.m5.xlarge` for
 /// `4 x ml.m5.xlarge`.
 fn counts_meant(text: &str) -> Option<String> {
-    static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
-        let between = r"(?:[\s\-.:x×*–—]|to\b)";
-        let counts = format!(r"^{between}*(\d+)(?:{between}+(\d+))?{between}*(ml\.\S+|local)\s*$");
-        Regex::new(&counts).expect("the pattern is valid")
-    });
-    let found = COUNTS.captures(text)?;
+    const BETWEEN: &str = r"(?:[\s\-.:x×*–—]|to\b)";
+    let counts = pattern!(&format!(
+        r"^{BETWEEN}*(\d+)(?:{BETWEEN}+(\d+))?{BETWEEN}*(ml\.\S+|local)\s*$"
+    ));
+    let found = counts.captures(text)?;
     let count = |part: usize| found.get(part).map(|count| count.as_str().parse::<u32>());
     let (first, last, kind) = (count(1)?.ok()?, count(2).transpose().ok()?, &found[3]);
     match last.map_or((first, first), |last| (first.min(last), first.max(last))) {
@@ -373,10 +370,7 @@ fn counts_meant(text: &str) -> Option<String> {
 
 /// First, last and type of `1-8x ml.m5.xlarge`.
 fn range_parts(text: &str) -> Option<(&str, &str, &str)> {
-    static RANGE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\s*([0-9]+)-([0-9]+)x\s+(.*\S)\s*$").expect("the pattern is valid")
-    });
-    let found = RANGE.captures(text)?;
+    let found = pattern!(r"^\s*([0-9]+)-([0-9]+)x\s+(.*\S)\s*$").captures(text)?;
     let (_, [first, last, kind]) = found.extract();
     Some((first, last, kind))
 }

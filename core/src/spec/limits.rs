@@ -3,13 +3,11 @@
 //! Numbers and patterns are those of the SageMaker API reference; where canary-gate needs some for itself, less is left.
 
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::kind::{first_problem, forms};
 use super::reader::{At, Reader, rules};
 use super::run_place::RunPlace;
+use crate::grammar::pattern;
 use crate::units::Seconds;
 
 pub(super) const CHANNELS: RangeInclusive<usize> = 1..=20;
@@ -50,10 +48,7 @@ macro_rules! patterns {
     ($($(#[$doc:meta])* $is:ident = $pattern:literal;)+) => {$(
         $(#[$doc])*
         pub(super) fn $is(text: &str) -> bool {
-            static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
-                Regex::new(concat!("^(?:", $pattern, ")$")).expect("a test compiles every pattern")
-            });
-            PATTERN.is_match(text)
+            pattern!(concat!("^(?:", $pattern, ")$")).is_match(text)
         }
     )+};
 }

@@ -1,11 +1,9 @@
 //! Quantities from the text of a spec.
 
 use std::str::FromStr;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
+use crate::grammar::pattern;
 
 /// The text is not a quantity of the expected unit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,11 +65,9 @@ impl FromStr for Seconds {
             },
             _ => refuse(text, "a duration", "h", "8h"),
         };
-        static PART: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\s*([0-9.]*)\s*([A-Za-z]+)\s*").expect("the pattern is valid")
-        });
+        let part = pattern!(r"\s*([0-9.]*)\s*([A-Za-z]+)\s*");
         let (mut total, mut read) = (0.0, 0);
-        for part in PART.captures_iter(text) {
+        for part in part.captures_iter(text) {
             let (whole, [number, unit]) = part.extract();
             let scale = match unit {
                 "s" | "sec" | "seconds" => 1.0,

@@ -1,10 +1,6 @@
 //! How what a canary printed ends: the lines in which an error is named.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use crate::grammar::distinct;
+use crate::grammar::{distinct, pattern};
 
 /// More of a line is not looked at.
 const LINE: usize = 2_000;
@@ -20,9 +16,7 @@ macro_rules! patterns {
     ($($(#[$doc:meta])* $name:ident = $pattern:expr;)+) => {$(
         $(#[$doc])*
         pub(super) fn $name(text: &str) -> Option<&str> {
-            static PATTERN: LazyLock<Regex> =
-                LazyLock::new(|| Regex::new($pattern).expect("tests use every pattern"));
-            let found = PATTERN.captures(text)?;
+            let found = pattern!($pattern).captures(text)?;
             found.iter().flatten().last().map(|found| found.as_str())
         }
     )+};

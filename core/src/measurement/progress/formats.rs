@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
+use crate::grammar::pattern;
 use crate::spec::PrintedMetric;
 
 /// One count that a line holds.
@@ -47,9 +48,6 @@ static FORMATS: LazyLock<(RegexSet, Vec<FormatRow>)> = LazyLock::new(|| {
     let any = RegexSet::new(rows.iter().map(|row| row.2.as_str())).expect(VALID);
     (any, rows)
 });
-/// Colours, moves of the cursor and other control characters.
-static ESCAPES: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]").expect(VALID));
 
 impl Seen {
     /// `None` of what cannot be a count.
@@ -62,7 +60,9 @@ impl Seen {
 
 /// The counts of a line, the innermost first; none where it shows no progress.
 pub(super) fn counts(line: &str) -> Vec<Seen> {
-    let line = &*ESCAPES.replace_all(line, "");
+    // Colours, moves of the cursor and other control characters.
+    let escapes = pattern!(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]");
+    let line = &*escapes.replace_all(line, "");
     let nested = std::iter::successors(count(line), |(_, label)| count(label));
     let nested = nested.take(NESTED).filter_map(|(seen, _)| seen);
     nested.collect()

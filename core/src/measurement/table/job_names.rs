@@ -2,11 +2,11 @@
 //! as far as their names say it.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::quoted;
+use crate::grammar::pattern;
 
 /// The job of rows whose names name none.
 pub(super) const UNNAMED_JOB: &str = "canary-training";
@@ -47,12 +47,9 @@ fn groups(names: &[&str]) -> bool {
 /// time of the start to the name of the job: `churn-2022-03-22-18-50-24-038` belongs to `churn`.
 fn without_stamp<'a>(name: &'a str) -> &'a str {
     // Year, month, day, hour, minute and second; a fraction of a second may follow.
-    static STAMPED: LazyLock<Regex> = LazyLock::new(|| {
-        let stamp = "^(?:(.*?)-+)?[0-9]{4}(?:-[0-9]{2}){5}(?:-[0-9]+)?$";
-        Regex::new(stamp).expect("the pattern is valid")
-    });
+    let stamped = pattern!("^(?:(.*?)-+)?[0-9]{4}(?:-[0-9]{2}){5}(?:-[0-9]+)?$");
     let before = |found: Captures<'a>| or_unnamed(found.get(1).map_or("", |name| name.as_str()));
-    STAMPED.captures(name).map_or(name, before)
+    stamped.captures(name).map_or(name, before)
 }
 
 /// `churn-3` and `churn_03` belong to `churn`.
