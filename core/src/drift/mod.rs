@@ -29,14 +29,19 @@ use rule::Rule;
 /// What the difference between two forecasts is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(derive_more::Display)]
 pub enum Cause {
     /// There are more, or less, data.
+    #[display("data")]
     Data,
     /// The price of a machine changed.
+    #[display("price")]
     Price,
     /// The full run does more, or less, work per datum: `work.full` changed.
+    #[display("work")]
     Work,
     /// The same work on the same data takes longer, or less long.
+    #[display("code or platform")]
     CodeOrPlatform,
 }
 

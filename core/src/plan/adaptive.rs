@@ -7,14 +7,12 @@
 //! It repeats a size only if a forecast still lacks runs. Where the smallest alone fails it goes on without that.
 
 mod progress;
-mod resolution;
 mod round;
 mod situation;
 
 pub use progress::{begun_full_run, limit_of_full_run};
-pub use resolution::shortest_for_memory;
 pub use round::{RoundRule, next_round};
-pub use situation::has_enough;
+pub use situation::{has_enough, shortest_for_memory};
 
 use crate::forecast::CanaryTime;
 use crate::measurement::{Measurement, Outcome};

@@ -2,7 +2,7 @@
 
 use super::document::Table;
 use super::words::{self, Quantity};
-use super::{JobReport, Label, Mark, Prose, Report, causes};
+use super::{JobReport, Label, Mark, Prose, Report, change};
 use crate::drift::{Cause, CauseShare, Drift, DriftChange};
 use crate::forecast::Estimate;
 use crate::metric::Metric;
@@ -139,12 +139,12 @@ pub(super) fn allowed(drift: &Drift) -> String {
 /// What is to be known beside the headline, if anything is: what changed, the causes, where the level moved, how sure it is. The label
 /// says whether that names a cause.
 pub(super) fn said(drift: &Drift) -> Option<(Label, Prose)> {
-    let changed = causes::settings_clause(&drift.changed).map(|clause| match drift.drifted {
+    let changed = change::settings_clause(&drift.changed).map(|clause| match drift.drifted {
         true => Prose::fill("The likely cause: {}.", [clause]),
         false => Prose::fill("Since the baseline {}.", [clause]),
     });
-    let causes = by_size(drift, causes::LEAST_PART_SAID);
-    let causes = causes::sentence(&causes, !drift.changed.is_empty());
+    let causes = by_size(drift, change::LEAST_PART_SAID);
+    let causes = change::causes_sentence(&causes, !drift.changed.is_empty());
     let causes = causes.filter(|_| !is_within_noise(drift));
     let shift = drift.shift.map(|shift| {
         let percent = Quantity::Percent.figure(shift.percent.point.abs());
@@ -178,15 +178,15 @@ fn has_moved(drift: &Drift) -> bool {
 
 fn by_size(drift: &Drift, part: f64) -> Vec<&CauseShare> {
     let is_known = |cause| has_moved(drift) || cause != Cause::CodeOrPlatform;
-    causes::by_size(&drift.causes, part, is_known)
+    change::by_size(&drift.causes, part, is_known)
 }
 
 /// `None` where the change is within noise, of which nothing can be the cause: its rows add up to the change, or there are none.
 pub(super) fn causes(drift: &Drift) -> Option<Table> {
     let is_caused = has_moved(drift) && !is_within_noise(drift);
-    let shown = words::only_where(is_caused, || by_size(drift, causes::LEAST_PART));
+    let shown = words::only_where(is_caused, || by_size(drift, change::LEAST_PART));
     let (time, cost) = (drift.change.time_seconds, drift.change.cost_usd);
-    causes::table(&shown, "interval of these two checks", time, cost)
+    change::causes_table(&shown, "interval of these two checks", time, cost)
 }
 
 #[cfg(test)]

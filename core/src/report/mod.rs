@@ -15,7 +15,6 @@ mod budget_lines;
 mod canaries;
 #[cfg(test)]
 mod cases;
-mod causes;
 mod change;
 mod comparison;
 mod compose;

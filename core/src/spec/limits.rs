@@ -4,9 +4,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::RunPlace;
 use super::kind::{first_problem, forms};
 use super::reader::{At, Reader, rules};
-use super::run_place::RunPlace;
 use crate::grammar::pattern;
 use crate::units::Seconds;
 

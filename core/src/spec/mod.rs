@@ -27,14 +27,12 @@ mod paths;
 pub mod policy;
 mod read;
 mod reader;
-mod run_place;
 mod secret_places;
 mod settings;
 mod share;
 mod training;
 mod yaml;
 pub mod yaml_text;
-use run_place::RunPlace;
 
 pub use budget::{
     Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,
@@ -53,13 +51,12 @@ pub use kind::Words;
 pub use metric::{PatternError, PrintedMetric};
 pub use overrides::Override;
 pub use read::{FormatVersion, OrganizationPolicy, Prices, json_schema, read, read_policy};
-pub use run_place::Traits;
 pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace, Work};
 pub use training::{
     BackendKind, ContainerWords, Framework, LocalTraining, NO_CREDENTIALS, NoImage,
-    SagemakerTraining, ScriptLauncher, Training,
+    SagemakerTraining, ScriptLauncher, Training, Traits,
 };
 pub use yaml::MAX_SPEC_BYTES;
 
@@ -70,6 +67,7 @@ use keys::{List, mapping};
 use kind::{Text, words};
 use paths::ProjectPath;
 use read::{ChosenBackend, Extends, Jobs, Region};
+use training::RunPlace;
 
 use std::sync::Arc;
 

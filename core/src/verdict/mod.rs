@@ -9,7 +9,6 @@ mod fitting;
 mod reason;
 mod recommendation;
 mod row;
-mod why;
 pub mod words;
 
 pub use against::{Against, ExistingBreach};
@@ -19,8 +18,7 @@ pub use recommendation::{
     ClosestFit, Contender, LimitNeeded, Recommendation, as_low_as_the_least, chance_below,
     recommend,
 };
-pub use row::BudgetRow;
-pub use why::Reason;
+pub use row::{BudgetRow, Reason};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

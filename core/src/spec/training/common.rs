@@ -11,9 +11,8 @@ use crate::spec::keys::{List, Map, mapping};
 use crate::spec::kind::{AnyText, Text};
 use crate::spec::paths::ProjectPath;
 use crate::spec::reader::{At, Reader, quoted, rules};
-use crate::spec::run_place::RunPlace;
 use crate::spec::share::SampledBy;
-use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric, limits};
+use crate::spec::{BackendKind, Channel, PatternError, PrintedMetric, RunPlace, limits};
 use crate::units::Seconds;
 
 /// The way out of a pattern without a group, or with several.

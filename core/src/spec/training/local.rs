@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use super::{BackendEntry, SagemakerTraining, Training};
+use super::{BackendEntry, RunPlace, SagemakerTraining, Training};
 use crate::spec::field::FieldRule;
 use crate::spec::holds_secrets;
 use crate::spec::keys::{List, mapping, names};
 use crate::spec::kind::{AnyText, Refined, Text, first_problem};
 use crate::spec::reader::{At, Reader, quoted, rules};
-use crate::spec::run_place::RunPlace;
 
 const NO_IMAGE: &str = "a local job has no image and no role";
 const WRITE_COMMAND: &str = "write `command: [python3, train.py]` in their place";

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::framework::Framework;
 use super::program::{ContainerWords, NO_CREDENTIALS, STARTED};
-use super::{BackendEntry, Training, launcher, program};
+use super::{BackendEntry, RunPlace, Training, launcher, program};
 use crate::instance::tables;
 use crate::spec::Channel;
 use crate::spec::field::FieldRule;
@@ -13,7 +13,6 @@ use crate::spec::kind::{AnyText, Count, Refined, Text, known_forms};
 use crate::spec::limits::{self, S3Address};
 use crate::spec::paths::ScriptPath;
 use crate::spec::reader::{At, Reader, quoted, rules};
-use crate::spec::run_place::RunPlace;
 use crate::units::{Bytes, Seconds};
 
 /// What the API takes.
