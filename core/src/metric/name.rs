@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use arrayvec::ArrayString;
 use schemars::JsonSchema;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
@@ -14,14 +15,9 @@ const LONGEST: usize = 64;
 /// A name under `training.metrics` that a budget line may have: 1 to 64 ASCII letters, digits and `_`, `-`, `:`, `/`, a letter or
 /// digit first. Kept in place, so that a kind of line stays a small value.
 #[derive(SerializeDisplay, DeserializeFromStr, derive_more::Display, derive_more::Debug)]
-#[display("{}", self.as_str())]
-#[debug("{:?}", self.as_str())]
+#[debug("{_0:?}")]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MetricName {
-    /// Zeros after the last.
-    bytes: [u8; LONGEST],
-    length: usize,
-}
+pub struct MetricName(ArrayString<LONGEST>);
 
 /// Why a text is no name of a budget line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +31,7 @@ impl MetricName {
     pub const PATTERN: &'static str = "[A-Za-z0-9][A-Za-z0-9_:/-]{0,63}";
 
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).expect("a name is of ASCII")
+        self.0.as_str()
     }
 }
 
@@ -43,15 +39,9 @@ impl FromStr for MetricName {
     type Err = MetricNameError;
 
     fn from_str(text: &str) -> Result<Self, MetricNameError> {
-        if !pattern!(&format!("^{}$", MetricName::PATTERN)).is_match(text) {
-            return Err(MetricNameError);
-        }
-        let mut bytes = [0; LONGEST];
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Ok(Self {
-            bytes,
-            length: text.len(),
-        })
+        let is_name = pattern!(&format!("^{}$", MetricName::PATTERN)).is_match(text);
+        let name = ArrayString::from(text).ok().filter(|_| is_name);
+        name.map(Self).ok_or(MetricNameError)
     }
 }
 
