@@ -43,7 +43,7 @@ pub(super) fn of(
         memory_is_lower_bound: is_lower_bound(MemoryOf::Machine),
         gpu_memory_at_least: forecast.gpu_memory.at_least,
         gpu_memory_is_lower_bound: is_lower_bound(MemoryOf::Gpu),
-        estimates: Estimates::of(|metric| {
+        estimates: Estimates::from_fn(|metric| {
             let predictive = forecast[metric].as_ref().ok()?;
             Some(Estimate::of(predictive, certainty))
         }),

@@ -165,7 +165,7 @@ impl Forecast {
             measurements: &[],
         };
         Self {
-            quantities: PerMetric::of(|_| Err(reason.clone())),
+            quantities: PerMetric::from_fn(|_| Err(reason.clone())),
             ..forecast(&basis)
         }
     }
@@ -332,7 +332,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
     };
 
     Forecast {
-        quantities: PerMetric::of(quantity),
+        quantities: PerMetric::from_fn(quantity),
         levels: printed::levels(runs),
         phases: PhaseForecast {
             startup: startup(runs),

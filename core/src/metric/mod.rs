@@ -8,7 +8,7 @@ mod memory_of;
 mod name;
 mod unit;
 
-use std::ops::{Index, IndexMut};
+use enum_map::EnumMap;
 
 pub use line::{LineForm, LineKind};
 pub use memory_of::MemoryOf;
@@ -18,7 +18,7 @@ pub use unit::{Amount, Unit, WrittenForm};
 use line::LineRow;
 
 /// A quantity of the full run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, enum_map::Enum)]
 pub enum Metric {
     /// Billed per instance.
     Time,
@@ -236,28 +236,7 @@ impl LineKind {
 }
 
 /// A value for each metric.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct PerMetric<T>([T; Metric::ALL.len()]);
-
-impl<T> PerMetric<T> {
-    pub fn of(value: impl FnMut(Metric) -> T) -> Self {
-        Self(Metric::ALL.map(value))
-    }
-}
-
-impl<T> Index<Metric> for PerMetric<T> {
-    type Output = T;
-
-    fn index(&self, metric: Metric) -> &T {
-        &self.0[metric as usize]
-    }
-}
-
-impl<T> IndexMut<Metric> for PerMetric<T> {
-    fn index_mut(&mut self, metric: Metric) -> &mut T {
-        &mut self.0[metric as usize]
-    }
-}
+pub type PerMetric<T> = EnumMap<Metric, T>;
 
 #[cfg(test)]
 mod tests {
