@@ -283,51 +283,26 @@ impl From<GitError> for AppError {
             GitError::NotAReference(_) => exit::USAGE,
             _ => exit::TOOL_FAILED,
         };
-        let error_alone = Self::message(error.to_string(), code);
-        (error_alone.help(error.help())).because_of(error.source())
+        Self::from(OutsideError::from(error)).ending_with(code)
     }
 }
 
 impl From<PlanError> for AppError {
     /// A person must fix data that cannot be sampled, and a design that is no forecast.
     fn from(error: PlanError) -> Self {
-        let code = match error {
-            PlanError::TooFew { .. } => exit::USAGE,
-            _ => exit::TOOL_FAILED,
+        let (reason, code) = match error {
+            PlanError::NoCanaries(reason) => (reason, exit::TOOL_FAILED),
+            PlanError::NoForecast(reason) => (reason, exit::USAGE),
+            PlanError::Unknown(reason) => {
+                let reason = Reason::new(reason.to_string());
+                let see = "see the plan with `canary-gate plan`";
+                (reason.advising(see), exit::TOOL_FAILED)
+            }
         };
-        let mapped = Self::message(error.to_string(), code);
-        let help = match error {
-            PlanError::TooFew {
-                folders: Some((channel, least)),
-                ..
-            } => &format!(
-                "with `by: folder` channel `{channel}` draws at least {least} files, one of each top folder: write larger fractions, such as [20%, 40%, 60%], or remove `by: folder`"
-            ),
-            PlanError::OneObject {
-                of_rows: Some(name),
-                channel,
-                ..
-            } => &format!(
-                "write `sample: rows` on channel `{channel}`: canaries get rows of `{name}`, in a file of the same name; or split it into partition files, 100 or more"
-            ),
-            PlanError::TooFew { .. } => {
-                "correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out"
-            }
-            PlanError::OneObject { .. } => {
-                "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`"
-            }
-            PlanError::OneInEachFolder { .. } => {
-                "remove `by: folder`, or put the files of a class into one folder at the top of the channel"
-            }
-            PlanError::Joined { .. } => {
-                "write `sample: false` for the channel whose rows the others look up, or name their files under `always` where one channel holds both; or `canary: {joined: false}` where the script joins no tables"
-            }
-            PlanError::NothingSampled { .. } => {
-                "take `sample: false` off the channel that holds the training data"
-            }
-            PlanError::Unknown(_) => "see the plan with `canary-gate plan`",
-        };
-        mapped.help(help)
+        Self {
+            help: reason.advice,
+            ..Self::message(reason.why, code)
+        }
     }
 }
 

@@ -1,73 +1,49 @@
 //! Why git could not answer, and what to do about it.
 
-use std::borrow::Cow;
+use std::io;
+
+use crate::outside_error::OutsideError;
 
 /// Why git could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    #[error("could not start git")]
-    NotStarted(#[from] std::io::Error),
-    #[error("`{0}` is not a git reference")]
-    NotAReference(String),
-    #[error("git has no commit `{reference}`: {said}")]
-    UnknownReference {
-        reference: String,
-        said: String,
-        /// Branches that this clone has, the newest first.
-        branches: Vec<String>,
-    },
-    #[error("git refuses this checkout: {said}")]
-    Refused { said: String },
-    #[error("`{reference}` is ambiguous: it names {}", names.join(" and "))]
-    Ambiguous {
-        reference: String,
-        names: Vec<String>,
-    },
-    #[error("`{base}` and `{head}` have no common commit")]
-    NoMergeBase { base: String, head: String },
-    #[error("{0} is a symbolic link in that commit, and links are not followed")]
-    Link(String),
+    /// A text does not have the form of a reference.
+    #[error(transparent)]
+    NotAReference(OutsideError),
+    #[error(transparent)]
+    UnknownReference(OutsideError),
+    #[error(transparent)]
+    NoMergeBase(OutsideError),
+    /// The file of a commit is a symbolic link.
+    #[error(transparent)]
+    Link(OutsideError),
+    /// Git ended with an error.
     #[error("git {command} failed: {said}")]
     Failed { command: String, said: String },
+    /// A person must correct something else.
+    #[error(transparent)]
+    Other(OutsideError),
 }
 
-impl GitError {
-    /// What to do about it.
-    pub fn help(&self) -> Cow<'static, str> {
-        let help = match self {
-            Self::NotStarted(_) => {
-                "install git, or name the changes with `--changed-files FILE` or `--all`"
+impl From<io::Error> for GitError {
+    fn from(error: io::Error) -> Self {
+        let help = "install git, or name the changes with `--changed-files FILE` or `--all`";
+        Self::Other(OutsideError::io("could not start git", help, error))
+    }
+}
+
+impl From<GitError> for OutsideError {
+    fn from(error: GitError) -> Self {
+        let failed = error.to_string();
+        match error {
+            GitError::Failed { .. } => {
+                Self::of(failed).help("name the changes with `--changed-files FILE` or `--all`")
             }
-            Self::NotAReference(_) => {
-                "a reference is a branch, a tag or a commit, e.g. `origin/main`"
-            }
-            Self::UnknownReference {
-                reference,
-                branches,
-                ..
-            } => {
-                let known = match branches.as_slice() {
-                    [] => String::new(),
-                    branches => format!("the branches of this clone are {}; ", branches.join(", ")),
-                };
-                let name = reference.strip_prefix("origin/").unwrap_or(reference);
-                let help = format!(
-                    "{known}fetch another one first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
-                );
-                return help.into();
-            }
-            Self::Ambiguous { .. } => {
-                "write it in full, such as `refs/remotes/origin/main`, or remove the unwanted one"
-            }
-            Self::NoMergeBase { .. } => {
-                "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout"
-            }
-            Self::Refused { .. } => {
-                "if you trust it: `git config --global --add safe.directory DIR`, as git says above"
-            }
-            Self::Link(_) => "replace the link by the file itself",
-            Self::Failed { .. } => "name the changes with `--changed-files FILE` or `--all`",
-        };
-        help.into()
+            GitError::NotAReference(error)
+            | GitError::UnknownReference(error)
+            | GitError::NoMergeBase(error)
+            | GitError::Link(error)
+            | GitError::Other(error) => error,
+        }
     }
 }

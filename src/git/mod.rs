@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 pub use error::GitError;
 
 use crate::code::{PathKind, Tree, TreeFile};
+use crate::outside_error::OutsideError;
 use process::entries;
 
 /// Folders in which submodules are looked for.
@@ -50,7 +51,10 @@ impl GitCheckout {
         let root = match process::bytes(folder, ["rev-parse", "--show-toplevel"]) {
             Ok(root) => root,
             Err(GitError::Failed { said, .. }) if !is_none(&said) => {
-                return Err(GitError::Refused { said });
+                let refused = OutsideError::of(format!("git refuses this checkout: {said}"));
+                return Err(GitError::Other(refused.help(
+                    "if you trust it: `git config --global --add safe.directory DIR`, as git says above",
+                )));
             }
             Err(_) => return Ok(None),
         };
@@ -117,10 +121,10 @@ impl GitCheckout {
     pub fn merge_base(&self, base: &str, head: &str) -> Result<String, GitError> {
         let (base_commit, head_commit) = (self.resolve(base)?, self.resolve(head)?);
         process::text(&self.root, ["merge-base", &base_commit, &head_commit]).map_err(|_| {
-            GitError::NoMergeBase {
-                base: base.to_owned(),
-                head: head.to_owned(),
-            }
+            let none = format!("`{base}` and `{head}` have no common commit");
+            GitError::NoMergeBase(OutsideError::of(none).help(
+                "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout",
+            ))
         })
     }
 
@@ -186,7 +190,12 @@ impl GitCheckout {
                 content.truncate(limit);
                 Ok(Some(content))
             }
-            PathKind::Link => Err(GitError::Link(path.to_owned())),
+            PathKind::Link => Err(GitError::Link(
+                OutsideError::of(format!(
+                    "{path} is a symbolic link in that commit, and links are not followed"
+                ))
+                .help("replace the link by the file itself"),
+            )),
             PathKind::Submodule => Ok(None),
         }
     }
@@ -201,17 +210,13 @@ impl GitCheckout {
             verify.chain([&*format!("{reference}^{{commit}}")]),
         );
         found.map_err(|error| match error {
-            GitError::Failed { .. } => GitError::UnknownReference {
-                reference: reference.to_owned(),
-                said: "it is not in this clone".to_owned(),
-                branches: self.newest_branches(),
-            },
+            GitError::Failed { .. } => GitError::UnknownReference(self.unknown(reference)),
             other => other,
         })
     }
 
-    /// A few branches to name in an error.
-    fn newest_branches(&self) -> Vec<String> {
+    /// The error that names a few branches that are known, the newest first.
+    fn unknown(&self, reference: &str) -> OutsideError {
         let newest = "for-each-ref --format=%(refname) --sort=-committerdate --count=8 refs/heads refs/remotes";
         let listed = process::text(&self.root, newest.split(' '));
         let names = listed.unwrap_or_default();
@@ -220,7 +225,15 @@ impl GitCheckout {
             name.trim_start_matches("refs/remotes/").to_owned()
         };
         let is_branch = |name: &&str| !name.ends_with("/HEAD");
-        names.lines().filter(is_branch).map(short).collect()
+        let branches: Vec<String> = names.lines().filter(is_branch).map(short).collect();
+        let known = match &branches[..] {
+            [] => String::new(),
+            known => format!("the branches of this clone are {}; ", known.join(", ")),
+        };
+        let name = reference.strip_prefix("origin/").unwrap_or(reference);
+        OutsideError::of(format!("git has no commit `{reference}`: it is not in this clone")).help(format!(
+            "{known}fetch another one first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
+        ))
     }
 
     /// Refuses a name of both a branch and a tag. git would prefer the tag, so anybody who may push a tag could choose what a
@@ -240,15 +253,17 @@ impl GitCheckout {
         arguments.extend(places.iter().map(String::as_str));
         let listed = process::text(&self.root, arguments)?;
         // A pattern also matches references below it.
-        let names = listed
-            .lines()
-            .map(str::to_owned)
-            .filter(|found| places.contains(found));
-        let (reference, names) = (reference.to_owned(), Vec::from_iter(names));
-        match names.len() {
-            0 | 1 => Ok(()),
-            _ => Err(GitError::Ambiguous { reference, names }),
+        let names = listed.lines();
+        let names = names.filter(|found| places.iter().any(|place| place == found));
+        let names: Vec<&str> = names.collect();
+        if names.len() < 2 {
+            return Ok(());
         }
+        let names = names.join(" and ");
+        let ambiguous = format!("`{reference}` is ambiguous: it names {names}");
+        Err(GitError::Other(OutsideError::of(ambiguous).help(
+            "write it in full, such as `refs/remotes/origin/main`, or remove the unwanted one",
+        )))
     }
 }
 
@@ -339,7 +354,10 @@ fn check_reference(reference: &str) -> Result<(), GitError> {
         && !name.contains(odd);
     match is_valid {
         true => Ok(()),
-        false => Err(GitError::NotAReference(reference.to_owned())),
+        false => Err(GitError::NotAReference(
+            OutsideError::of(format!("`{reference}` is not a git reference"))
+                .help("a reference is a branch, a tag or a commit, e.g. `origin/main`"),
+        )),
     }
 }
 

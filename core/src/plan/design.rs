@@ -8,6 +8,7 @@ use crate::instance::InstanceConfiguration;
 use crate::rows::{RowBlocks, RowFile, RowFormat};
 use crate::spec::{DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
+use crate::verdict::Reason;
 
 use super::sampling::{self, DrawSize};
 use super::{LadderSize, PlanError, PlannedRuns, count, full_run};
@@ -85,10 +86,13 @@ impl Sizes {
         let least = drawn.map_or(1, fewest_objects);
         let by_folder = drawn.filter(|_| least > 1);
         if let Some(channel) = by_folder.filter(|_| least >= total) {
-            return Err(PlanError::OneInEachFolder {
-                job: job.name.clone(),
-                channel: channel.name.clone(),
-            });
+            let why = format!(
+                "every top folder of channel `{}` of job `{}` has one file, so with `by: folder` each canary would be all of the data",
+                channel.name, job.name
+            );
+            return Err(PlanError::NoCanaries(Reason::new(why).advising(
+                "remove `by: folder`, or put the files of a class into one folder at the top of the channel",
+            )));
         }
         let folders = by_folder.map(|channel| (channel.name.clone(), least));
         let first = drawn.map_or(1, |channel| fewest_blocks(channel, total));
@@ -135,11 +139,18 @@ impl Sizes {
         if self.all.len() >= FEWEST_SIZES && are_runs_enough {
             return Ok(());
         }
-        Err(PlanError::TooFew {
-            runs: count(runs, "run"),
-            sizes: count(self.all.len(), "size"),
-            folders: self.folders.clone(),
-        })
+        let (runs, sizes) = (count(runs, "run"), count(self.all.len(), "size"));
+        let why = Reason::new(format!(
+            "the design gives {runs} on {sizes}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes"
+        ));
+        Err(PlanError::NoForecast(match &self.folders {
+            Some((channel, least)) => why.advising(format!(
+                "with `by: folder` channel `{channel}` draws at least {least} files, one of each top folder: write larger fractions, such as [20%, 40%, 60%], or remove `by: folder`"
+            )),
+            None => why.advising(
+                "correct `canary.fractions` or `canary.replicates`: sizes that draw different numbers of objects, such as [1%, 5%, 20%]; or leave `canary.design` out",
+            ),
+        }))
     }
 }
 
@@ -254,12 +265,14 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let joined = pairs.find_map(|pair| {
         let names = shared(pair.map(|(_, file)| file.columns.as_slice()))?;
         let [one, other] = pair.map(words);
-        Some(PlanError::Joined {
-            job: job.name.clone(),
-            one,
-            other,
-            shared: escaped(&distinct(names).join("`/`")),
-        })
+        let shared = escaped(&distinct(names).join("`/`"));
+        let why = format!(
+            "canaries get a sample of two tables of job `{}`, {one} and {other}, which share the column `{shared}`: where the script joins them, a sample of each gives far fewer rows than its share, and no forecast holds",
+            job.name
+        );
+        Some(PlanError::NoCanaries(Reason::new(why).advising(
+            "write `sample: false` for the channel whose rows the others look up, or name their files under `always` where one channel holds both; or `canary: {joined: false}` where the script joins no tables",
+        )))
     });
     joined.map_or(Ok(()), Err)
 }
@@ -334,20 +347,32 @@ fn draw_notes(dataset: &Dataset, notes: &mut Vec<String>) {
 
 /// N: the object count of the smallest sampled channel.
 fn sampled_objects(job: &Job, dataset: &Dataset) -> Result<usize, PlanError> {
-    let smallest = dataset
-        .smallest()
-        .ok_or_else(|| PlanError::NothingSampled {
-            job: job.name.clone(),
-        })?;
-    match smallest.drawn() {
-        0 | 1 => Err(PlanError::OneObject {
-            job: job.name.clone(),
-            channel: smallest.name.clone(),
-            of_rows: (smallest.objects.iter().map(|object| object.key.clone()))
-                .find(|key| RowFormat::of_name(key).is_ok()),
-        }),
-        total => Ok(total),
+    let name = &job.name;
+    let Some(smallest) = dataset.smallest() else {
+        let why = format!(
+            "no channel of job `{name}` is sampled, so no canary can be smaller than the full run"
+        );
+        let advice = "take `sample: false` off the channel that holds the training data";
+        return Err(PlanError::NoCanaries(Reason::new(why).advising(advice)));
+    };
+    let total = smallest.drawn();
+    if total > 1 {
+        return Ok(total);
     }
+    let channel = &smallest.name;
+    let why = Reason::new(format!(
+        "channel `{channel}` of job `{name}` has one object; a canary needs several to draw from"
+    ));
+    let mut keys = smallest.objects.iter().map(|object| &object.key);
+    // By its name rows can be drawn of it.
+    Err(PlanError::NoCanaries(match keys.find(|key| RowFormat::of_name(key).is_ok()) {
+        Some(of_rows) => why.advising(format!(
+            "write `sample: rows` on channel `{channel}`: canaries get rows of `{of_rows}`, in a file of the same name; or split it into partition files, 100 or more"
+        )),
+        None => why.advising(
+            "split the data into partition files, 100 or more; a canary draws whole files; or write `share` if the script can draw its own share, or `sample: false` and `work`",
+        ),
+    }))
 }
 
 /// One run, at the full work unless its size is one of work.

@@ -2,7 +2,7 @@
 
 use super::{LadderSize, Limit, PoolPlan};
 use crate::canary::CanaryRun;
-use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
+use crate::forecast::FEWEST_RUNS;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, Outcome};
 use crate::units::{Seconds, Usd, sum};
@@ -182,42 +182,12 @@ pub enum NotMeasured {
 /// Why a job cannot be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// The data or the spec must be corrected.
-    #[error("no channel of job `{job}` is sampled, so no canary can be smaller than the full run")]
-    NothingSampled { job: String },
-    #[error(
-        "channel `{channel}` of job `{job}` has one object; a canary needs several to draw from"
-    )]
-    OneObject {
-        job: String,
-        channel: String,
-        /// The object, by whose name rows can be drawn of it.
-        of_rows: Option<String>,
-    },
-    #[error(
-        "every top folder of channel `{channel}` of job `{job}` has one file, so with `by: folder` each canary would be all of the data"
-    )]
-    OneInEachFolder { job: String, channel: String },
-    /// A sample of each of two tables, which the script may join.
-    #[error(
-        "canaries get a sample of two tables of job `{job}`, {one} and {other}, which share the column `{shared}`: where the script joins them, a sample of each gives far fewer rows than its share, and no forecast holds"
-    )]
-    Joined {
-        job: String,
-        one: String,
-        other: String,
-        shared: String,
-    },
+    /// No canary can be drawn: the data or the spec must be corrected.
+    #[error("{}", .0.why)]
+    NoCanaries(Reason),
     /// The design, on these data, is no forecast. The spec must be corrected: an unknown outcome might pass.
-    #[error(
-        "the design gives {runs} on {sizes}; a forecast needs at least {FEWEST_RUNS} runs on {FEWEST_SIZES} sizes"
-    )]
-    TooFew {
-        runs: String,
-        sizes: String,
-        /// The channel with `by: folder` and so many top folders that small shares are the same files.
-        folders: Option<(String, usize)>,
-    },
+    #[error("{}", .0.why)]
+    NoForecast(Reason),
     /// The outcome is unknown; it may be decided later, or with a higher limit.
     #[error("{0}")]
     Unknown(Reason),
