@@ -1,18 +1,12 @@
 //! Whose token this is; who wrote a comment or an issue, and whether that is us.
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Forge, ForgeError};
 
 /// The writer behind a workflow's own token.
 const ACTIONS: &str = "github-actions[bot]";
-
-/// The app that an answer names as the writer of a check run.
-#[derive(Deserialize)]
-pub(super) struct WritingApp {
-    slug: String,
-}
 
 /// An account as the REST API gives it, or GraphQL where that says whose token it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -29,6 +23,15 @@ pub struct Author {
 }
 
 impl Author {
+    /// An app's account.
+    fn bot(login: String) -> Self {
+        Self {
+            login,
+            id: None,
+            kind: "Bot".to_owned(),
+        }
+    }
+
     /// Whether the author of a post is this account: by their ids where both are known, else by their logins, exact to the letter.
     /// A person cannot be called `…[bot]`: their names hold no bracket.
     pub(super) fn is(&self, author: &Self) -> bool {
@@ -44,15 +47,12 @@ impl Author {
 }
 
 impl Forge {
-    /// Learns from what the token has just written as which app it writes. A person's token says nothing of that.
-    pub(super) async fn writes_as(&self, app: Option<WritingApp>) {
-        let app = app.filter(|_| self.is_of_app).map(|app| Author {
-            login: format!("{}[bot]", app.slug),
-            id: None,
-            kind: "Bot".to_owned(),
-        });
+    /// Learns from a check run that the token has just written as which app it writes. A person's token says nothing of that.
+    pub(super) async fn writes_as(&self, written: &Value) {
+        let slug = written["app"]["slug"].as_str();
+        let app = slug.filter(|_| self.is_of_app);
         let mut known = self.identity.lock().await;
-        *known = known.take().or(app);
+        *known = (known.take()).or_else(|| Some(Author::bot(format!("{}[bot]", app?))));
     }
 
     /// Whose posts are ours. The token of a workflow is not always its own: an app's and a person's write as another.
@@ -75,11 +75,7 @@ impl Forge {
                 notes.push(format!(
                     "GitHub did not say whose token this is, so comments of {ACTIONS} count as the gate's: {error}"
                 ));
-                Author {
-                    login: ACTIONS.to_owned(),
-                    id: None,
-                    kind: "Bot".to_owned(),
-                }
+                Author::bot(ACTIONS.to_owned())
             }
         })
     }

@@ -9,8 +9,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
 use http::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
+use http::{Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -78,12 +78,6 @@ pub(super) struct ApiCall<'a> {
     pub(super) accept: &'static str,
     pub(super) body: Option<&'a Value>,
     pub(super) limit: usize,
-}
-
-/// A successful answer.
-pub(super) struct ApiResponse {
-    headers: HeaderMap,
-    pub(super) body: Vec<u8>,
 }
 
 /// A try that failed, and how long to wait before the next; `None` where no other would help, or it might be carried out twice.
@@ -177,7 +171,7 @@ impl Github {
         body: Option<&Value>,
     ) -> Result<T, ForgeError> {
         let call = self.call(method, path, body);
-        call.read(&self.send(&call).await?.body)
+        call.read(self.send(&call).await?.body())
     }
 
     /// Reads JSON from a path of objects' ids, whose answer does not change: once.
@@ -201,7 +195,7 @@ impl Github {
         if let Some(known) = answers.get(&call.url) {
             return Ok(known.clone());
         }
-        let answer = self.send(call).await?.body;
+        let answer = self.send(call).await?.into_body();
         answers.insert(call.url.clone(), answer.clone());
         Ok(answer)
     }
@@ -220,12 +214,9 @@ impl Github {
         for page in 1..=most {
             call.url = format!("{list}{sign}per_page={PER_PAGE}&page={page}");
             let answer = self.send(&call).await?;
-            let items: Vec<T> = call.read(&answer.body)?;
+            let items: Vec<T> = call.read(answer.body())?;
             // Whether there is a next page comes from the answer, but never its address. A short page need not be the last.
-            let links = answer
-                .headers
-                .get("link")
-                .and_then(|links| links.to_str().ok());
+            let links = text_of(answer.headers(), "link");
             let has_next = links.is_some_and(|links| links.contains("rel=\"next\""));
             let is_last = items.len() < PER_PAGE && !has_next;
             items.into_iter().for_each(&mut visit);
@@ -260,7 +251,7 @@ impl Github {
             ..self.call("POST", "graphql", Some(&body))
         };
         let answer = self.send(&call).await?;
-        let mut answer: Value = call.read(&answer.body)?;
+        let mut answer: Value = call.read(answer.body())?;
         let error = &answer["errors"][0];
         if !error.is_null() {
             let message = line(error["message"].as_str().unwrap_or_default());
@@ -295,7 +286,7 @@ impl Github {
     }
 
     /// The answer, or the last failure.
-    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<ApiResponse, ForgeError> {
+    pub(super) async fn send(&self, call: &ApiCall<'_>) -> Result<Response<Vec<u8>>, ForgeError> {
         let mut tried = 1;
         loop {
             match self.once(call, tried).await {
@@ -307,7 +298,7 @@ impl Github {
         }
     }
 
-    async fn once(&self, call: &ApiCall<'_>, tried: u32) -> Result<ApiResponse, FailedTry> {
+    async fn once(&self, call: &ApiCall<'_>, tried: u32) -> Result<Response<Vec<u8>>, FailedTry> {
         let broken = |error: &(dyn Error + 'static)| call.broken(tried, &cause(error));
         // octocrab names the version of the API.
         let request = Request::builder()
@@ -331,12 +322,11 @@ impl Github {
             }
             Err(error) => return Err(broken(&*error)),
         };
-        let headers = parts.headers;
         if is_success {
-            return Ok(ApiResponse { headers, body });
+            return Ok(Response::from_parts(parts, body));
         }
         let status = parts.status.as_u16();
-        Err(call.refused(tried, &refusal(status, &headers, &body)))
+        Err(call.refused(tried, &refusal(status, &parts.headers, &body)))
     }
 }
 
@@ -393,8 +383,12 @@ fn cause(error: &(dyn Error + 'static)) -> String {
     causes(cause.unwrap_or(error))
 }
 
+fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
 fn refusal(status: u16, headers: &HeaderMap, body: &[u8]) -> Refusal {
-    let text = |name: &str| headers.get(name)?.to_str().ok();
+    let text = |name: &str| text_of(headers, name);
     let number = |name: &str| text(name)?.trim().parse::<u64>().ok();
     let reset = || Timestamp::from_second(number("x-ratelimit-reset")?.try_into().ok()?).ok();
     let date = || DateTimeParser::new().parse_timestamp(text("date")?).ok();

@@ -12,7 +12,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::author::WritingApp;
 use super::commit::object_id;
 use super::line::cut;
 use super::marker::{CUT, LONGEST_TEXT, encoded};
@@ -75,11 +74,6 @@ struct ListedCheck {
     /// `None` while a check run is open.
     #[serde(alias = "state")]
     conclusion: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct WrittenCheck {
-    app: Option<WritingApp>,
 }
 
 impl ListedCheck {
@@ -162,8 +156,8 @@ impl HeadCheck {
             body["conclusion"] = json!(conclusion);
         }
         let send = async |method, path: &str, body: &Value| {
-            let written: WrittenCheck = github.send_json(method, path, Some(body)).await?;
-            github.writes_as(written.app).await;
+            let written: Value = github.send_json(method, path, Some(body)).await?;
+            github.writes_as(&written).await;
             Ok::<_, ForgeError>(())
         };
         let path = |one: &ListedCheck| format!("check-runs/{}", one.id);

@@ -71,7 +71,7 @@ impl IdTokenService {
             ),
         })?;
         // What cannot be read is not shown: it may hold the token.
-        let answer: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let answer: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         match answer["value"].as_str() {
             Some(value) if !value.trim().is_empty() => Ok(Token::new(value)),
             _ => Err(not_usable("an answer without a token")),

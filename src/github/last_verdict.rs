@@ -6,14 +6,10 @@ use super::marker::{Marker, MarkerState};
 const SEPARATOR: &str = "<!-- canary-gate: the last verdict -->";
 const FOLD_END: &str = "</details>";
 
-/// How the last verdict is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LastVerdict {
-    /// Folded: the next one is being measured.
-    Folded,
-    /// As it was: there will be no other.
-    GivenBack,
-}
+/// Opens the fold of the last verdict while the next one is being measured.
+pub(super) const FOLDED: &str = "<details>";
+/// The same where there will be no other: it is shown as it was.
+pub(super) const UNFOLDED: &str = "<details open>";
 
 /// The verdict in a comment of ours, without its marker; `None` if it has none.
 pub(super) fn verdict_in(comment: &str) -> Option<&str> {
@@ -30,11 +26,7 @@ pub(super) fn verdict_in(comment: &str) -> Option<&str> {
 }
 
 /// `text` with the verdict below it, in at most `limit` bytes: what is folded in the verdict goes first, then the verdict.
-pub(super) fn with_verdict(text: &str, verdict: &str, shown: LastVerdict, limit: usize) -> String {
-    let opening = match shown {
-        LastVerdict::Folded => "<details>",
-        LastVerdict::GivenBack => "<details open>",
-    };
+pub(super) fn with_verdict(text: &str, verdict: &str, opening: &str, limit: usize) -> String {
     let of = commit_of(verdict).map_or(String::new(), |commit| format!(", of {commit}"));
     let plain = verdict.split("\n<details>").next().unwrap_or(verdict);
     let whole = |verdict: &str| {
@@ -72,14 +64,14 @@ mod tests {
     fn a_verdict_goes_from_comment_to_comment_until_there_is_another() {
         let first = format!("{FINAL}\n{VERDICT}\n");
         assert_eq!(verdict_in(&first), Some(VERDICT));
-        let stub = with_verdict("### ⏳ measuring\n", VERDICT, LastVerdict::Folded, 10_000);
+        let stub = with_verdict("### ⏳ measuring\n", VERDICT, FOLDED, 10_000);
         assert!(
             stub.contains("<details><summary>The last verdict, of 3f9c2e1</summary>\n\n### ✅"),
             "{stub}"
         );
         let stub = format!("{STUB}\n{stub}");
         assert_eq!(verdict_in(&stub), Some(VERDICT));
-        let ended = with_verdict("### ❌ cancelled", VERDICT, LastVerdict::GivenBack, 10_000);
+        let ended = with_verdict("### ❌ cancelled", VERDICT, UNFOLDED, 10_000);
         assert!(ended.contains("<details open><summary>"), "{ended}");
         assert_eq!(verdict_in(&format!("{FINAL}\n{ended}")), Some(VERDICT));
         // A first run has none to keep.
@@ -90,11 +82,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_goes_without_its_folds_and_then_altogether() {
         let long = format!("### ✅ within\n\n<details>{}</details>", "x".repeat(5000));
-        let short = with_verdict("stub", &long, LastVerdict::Folded, 1000);
+        let short = with_verdict("stub", &long, FOLDED, 1000);
         assert!(
             short.contains("### ✅ within") && !short.contains("xxx"),
             "{short}"
         );
-        assert_eq!(with_verdict("stub", &long, LastVerdict::Folded, 50), "stub");
+        assert_eq!(with_verdict("stub", &long, FOLDED, 50), "stub");
     }
 }

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::last_verdict::{LastVerdict, verdict_in, with_verdict};
+use super::last_verdict::{FOLDED, UNFOLDED, verdict_in, with_verdict};
 use super::marker::{CLOCKS_DIFFER, MarkerState};
 use super::posts::{OwnPost, Post, newest, own};
 use super::retry::backoff;
@@ -316,13 +316,13 @@ impl<'a> Rounds<'a> {
     fn body_over(&self, post: Option<&Post>) -> String {
         let (text, room) = (self.text.body, self.marker.room());
         let verdict = post.and_then(|post| verdict_in(post.body()));
-        let shown = match self.text.intent {
-            Intent::Stub => Some(LastVerdict::Folded),
-            Intent::NoVerdict | Intent::EndStub => Some(LastVerdict::GivenBack),
+        let opening = match self.text.intent {
+            Intent::Stub => Some(FOLDED),
+            Intent::NoVerdict | Intent::EndStub => Some(UNFOLDED),
             Intent::Verdict | Intent::Refresh | Intent::Close => None,
         };
-        let both = verdict.zip(shown);
-        let both = both.map(|(verdict, shown)| with_verdict(text, verdict, shown, room));
+        let both = verdict.zip(opening);
+        let both = both.map(|(verdict, opening)| with_verdict(text, verdict, opening, room));
         let whole = self.marker.above(both.as_deref().unwrap_or(text));
         match self.publication.place {
             PostPlace::MergeRequest { .. } => without_quick_actions(&whole),
