@@ -1,15 +1,12 @@
 //! The note on a merge request of GitLab: what a command found is posted first, and then it ends as it would without.
 
-use jiff::Timestamp;
-
-use crate::assess::whole_report;
 use crate::commands::publish;
 use crate::console::{AppError, say};
-use crate::exit::{self, Strictness};
+use crate::exit;
+use crate::gate::outcome::failed_report;
 use crate::github::{Intent, MergeRequest, PostText, PublicationOutcome};
 use crate::report::template::Template;
 use crate::report::{self, Report};
-use crate::verdict::Verdict;
 use crate::workspace::environment::pace;
 
 /// Where a note goes, if one is wanted and can be written; what is missing is said before anything is spent. A CI job has a note for
@@ -32,14 +29,7 @@ pub(crate) async fn post(
     let (mut report, template) = match found {
         Ok((report, template)) => (report.clone(), template),
         Err(error) if exit::is_interruption(error.code()) => return,
-        Err(error) => {
-            let (strictness, now) = (Strictness::default(), Timestamp::now());
-            let mut report = whole_report::report(Vec::new(), Vec::new(), strictness, now);
-            report.failures = vec![error.failure(None)];
-            report.verdict = Verdict::Unknown;
-            report.exit_code = error.code();
-            (report, None)
-        }
+        Err(error) => (failed_report(error, error.code(), Vec::new()), None),
     };
     report.run_url = Some(place.job_url.clone());
     let mut policy = report.policy.iter();

@@ -111,6 +111,17 @@ pub(crate) fn assemble(
     report
 }
 
+/// A report that holds nothing but why there is none.
+pub(crate) fn failed_report(error: &AppError, exit_code: u8, notes: Vec<String>) -> Report {
+    let (strictness, now) = (Strictness::default(), jiff::Timestamp::now());
+    Report {
+        failures: vec![error.failure(None)],
+        verdict: Verdict::Unknown,
+        exit_code,
+        ..whole_report::report(Vec::new(), notes, strictness, now)
+    }
+}
+
 /// The report of an undecidable project: every affected job is unknown. `None` if the project can be judged, or if no job is
 /// affected.
 pub(crate) fn undecidable_report(

@@ -24,7 +24,10 @@ impl Publisher<'_> {
             && report.failures.is_empty()
             && report.exit_code == exit::EXCEEDED
             && (report.jobs.iter()).any(|job| job.beside_its_overrun().is_some());
-        if is_overrun && self.environment.event_name == "merge_group" {
+        if !is_overrun {
+            return None;
+        }
+        if self.environment.event_name == "merge_group" {
             let note = format!(
                 "In a merge queue no label `{ACCEPT_LABEL}` counts; an override in the base branch's spec does."
             );
@@ -32,6 +35,11 @@ impl Publisher<'_> {
             return None;
         }
         let (github, pull_request) = self.github.as_ref().zip(self.head.as_ref())?;
+        if self.environment.event_name != "pull_request"
+            || pull_request.is_from_fork(&self.environment.repository)
+        {
+            return None;
+        }
         let head = &pull_request.head;
         let now = jiff::Timestamp::now();
         let overrun = ShownOverrun {
@@ -39,12 +47,6 @@ impl Publisher<'_> {
             finished: now,
             ends: report::overrun_ends(report),
         };
-        if !is_overrun
-            || self.environment.event_name != "pull_request"
-            || pull_request.is_from_fork(&self.environment.repository)
-        {
-            return None;
-        }
         let newest = now.max(pull_request.updated_at);
         let number = pull_request.number;
         let answer = github.accept_label(number, &self.subject, &overrun, newest);

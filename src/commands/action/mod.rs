@@ -35,7 +35,6 @@ use crate::github::{Environment, Github};
 use crate::grammar::count;
 use crate::history::Command;
 use crate::report::DOCUMENTS;
-use crate::verdict::Verdict;
 use crate::workspace::environment::pace;
 use crate::workspace::{Checkout, Project, RunOrigin, base_policy, checkout, written_spec};
 use inputs::{ActionCommand, Inputs, Upkeep, is_pattern};
@@ -416,19 +415,20 @@ fn refuse_local(project: &Project, affected: &[AffectedJob<'_>]) -> AppResult<()
 /// The result for a fork's pull request: nothing is run and nothing is spent.
 fn from_fork(trigger: &Trigger, inputs: &Inputs) -> Checked {
     let number = trigger.pull_request().map_or(0, |one| one.number);
-    let mut checked = nothing_run(vec![format!(
+    let note = format!(
         "This pull request comes from a fork, so nothing of it was run and nothing was spent. After reading its code, a maintainer runs the gate on it by the workflow_dispatch workflow with `pull-request: {number}` in a protected environment ({DOCUMENTS}docs/action.md, {DOCUMENTS}examples/workflows/fork.yml)."
-    )]);
-    if inputs.on_fork == Inconclusive::Fail {
-        let refused = AppError::failed(
-            "this pull request comes from a fork, whose code is not run by itself, and `on-fork: fail` asks for a failure",
-        )
-        .during("choosing whose code is run");
-        checked.report.failures = vec![refused.failure(None)];
-        checked.report.verdict = Verdict::Unknown;
-        checked.report.exit_code = exit::UNKNOWN;
+    );
+    if inputs.on_fork == Inconclusive::Pass {
+        return nothing_run(vec![note]);
     }
-    checked
+    let refused = AppError::failed(
+        "this pull request comes from a fork, whose code is not run by itself, and `on-fork: fail` asks for a failure",
+    )
+    .during("choosing whose code is run");
+    Checked {
+        report: outcome::failed_report(&refused, exit::UNKNOWN, vec![note]),
+        ..Checked::default()
+    }
 }
 
 /// A result in which no job was looked at, and why.

@@ -4,16 +4,15 @@ use crate::commands::publish;
 use crate::commands::run::Checked;
 use crate::console::{AppError, say};
 use crate::exit;
-use crate::gate::GateFailure;
+use crate::gate::{GateFailure, outcome};
 use crate::github::marker::LONGEST_TEXT;
 use crate::github::outputs::LONGEST_SUMMARY;
 use crate::github::{
     Annotation, CheckState, ForgeErrorKind, HeadCheck, HeadCheckKind, Intent, PostText,
-    Publication, PublicationOutcome, ShownOverrun,
+    Publication, PublicationOutcome,
 };
 use crate::report::{self, Leftovers, terminal};
 use crate::units;
-use crate::verdict::Verdict;
 
 use super::publisher::{Publisher, RUNNING};
 use super::{annotations, inputs, step_files};
@@ -49,37 +48,19 @@ impl Publisher<'_> {
         if report.commit.is_none() {
             report.commit.clone_from(&self.stamp.commit);
         }
-        let texts = self.texts(&checked, shown);
+        // The comment begins with what it is to remember of an overrun.
+        let shown = shown.map(|shown| format!("{shown}\n"));
+        let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
+        let shown = shown.unwrap_or_default();
+        let room = (self.comment.as_ref()).map_or(LONGEST_TEXT, Publication::room);
+        let page = self.page(&checked, room.saturating_sub(shown.len()));
         if !self.is_sum {
-            step_files::write_summary(&self.environment, &texts.summary);
+            let summary = self.page(&checked, LONGEST_SUMMARY);
+            step_files::write_summary(&self.environment, &summary);
         }
-        let url = self.post(&texts).await;
-        let (report, project) = (&checked.report, checked.project.as_ref());
-        let error = checked.error.as_ref();
-        // What is found of a spec stands at its lines.
-        let found = (!self.is_sum).then(|| annotations::of(report, project, error));
-        let mut annotations = found.unwrap_or_default();
-        let state = match report.exit_code {
-            0 if checked.is_pending => CheckState::Running,
-            0 => CheckState::Success,
-            code if exit::is_interruption(code) => CheckState::Cancelled,
-            _ => CheckState::Failure,
-        };
-        let title = match state {
-            CheckState::Running => RUNNING.to_owned(),
-            _ => report::status_line(report),
-        };
-        if self
-            .write_check(state, (&title, &texts.page), &annotations)
-            .await
-        {
-            self.done(|left| left.check = None);
-            // At their lines they stand once.
-            let is_there = |check: &HeadCheck| check.kind == HeadCheckKind::CheckRun;
-            if self.check.as_ref().is_some_and(is_there) {
-                annotations.iter_mut().for_each(|one| one.place = None);
-            }
-        }
+        let url = self.post(&format!("{shown}{page}"), intent(&checked)).await;
+        let mut annotations = self.end_check(&checked, &page).await;
+        let (report, error) = (&checked.report, checked.error.as_ref());
         let style = terminal::TerminalStyle {
             colours: false,
             width: Some(LOG_WIDTH),
@@ -125,63 +106,66 @@ impl Publisher<'_> {
         report.exit_code
     }
 
-    /// The texts of what was found; the comment begins with what it is to remember of an overrun.
-    fn texts(&self, checked: &Checked, shown: Option<ShownOverrun>) -> PublishedTexts {
-        let report = &checked.report;
-        let is_cancelled = checked.error.is_some() && exit::is_interruption(report.exit_code);
-        // No job is affected, and the policy is the base's.
-        let is_nothing = report.exit_code == 0
-            && checked.affected == 0
-            && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
-        let page = |limit| match is_cancelled {
+    /// The page of what was found, in at most so many bytes.
+    fn page(&self, checked: &Checked, limit: usize) -> String {
+        match is_cancelled(checked) {
             true => report::ended("cancelled", checked.spent, checked.left, &self.stamp),
-            false => report::page_within(report, self.template.as_ref(), limit),
-        };
-        let shown = shown.map(|shown| format!("{shown}\n"));
-        let shown = shown.filter(|line| line.len() < LONGEST_REMEMBERED);
-        let shown = shown.unwrap_or_default();
-        let room = (self.comment.as_ref()).map_or(LONGEST_TEXT, Publication::room);
-        PublishedTexts {
-            page: page(room.saturating_sub(shown.len())),
-            shown,
-            intent: match is_nothing {
-                _ if is_cancelled => Intent::NoVerdict,
-                true => Intent::Refresh,
-                false => Intent::Verdict,
-            },
-            summary: page(LONGEST_SUMMARY),
+            false => report::page_within(&checked.report, self.template.as_ref(), limit),
         }
+    }
+
+    /// Writes the check's last word. What is found of a spec stands at its lines: its annotations, without their places where the check
+    /// has these.
+    async fn end_check(&mut self, checked: &Checked, page: &str) -> Vec<Annotation> {
+        let (report, project) = (&checked.report, checked.project.as_ref());
+        let found =
+            (!self.is_sum).then(|| annotations::of(report, project, checked.error.as_ref()));
+        let mut annotations = found.unwrap_or_default();
+        let state = match report.exit_code {
+            0 if checked.is_pending => CheckState::Running,
+            0 => CheckState::Success,
+            code if exit::is_interruption(code) => CheckState::Cancelled,
+            _ => CheckState::Failure,
+        };
+        let title = match state {
+            CheckState::Running => RUNNING.to_owned(),
+            _ => report::status_line(report),
+        };
+        if self.write_check(state, (&title, page), &annotations).await {
+            self.done(|left| left.check = None);
+            let is_there = |check: &HeadCheck| check.kind == HeadCheckKind::CheckRun;
+            if self.check.as_ref().is_some_and(is_there) {
+                annotations.iter_mut().for_each(|one| one.place = None);
+            }
+        }
+        annotations
     }
 
     /// A report that holds nothing but why there is none.
     fn broken(&self, broken: GateFailure) -> Checked {
         let GateFailure { error, spent, left } = broken;
         let why = spent.map(|spent| format!("Canaries have cost {} until then.", spent.exact()));
-        let mut checked = super::nothing_run(why.into_iter().collect());
-        let report = &mut checked.report;
-        report.failures = vec![error.failure(None)];
-        report.verdict = Verdict::Unknown;
-        report.exit_code = exit::code_of_run([], [error.code()], self.strictness);
+        let code = exit::code_of_run([], [error.code()], self.strictness);
+        let mut report = outcome::failed_report(&error, code, Vec::from_iter(why));
         report.policy.clone_from(&self.stamp.policy);
-        inputs::name_in(report);
+        inputs::name_in(&mut report);
         Checked {
+            report,
             error: Some(error),
             spent,
             left,
-            ..checked
+            ..Checked::default()
         }
     }
 
     /// Posts the comment if there is a pull request to post to, and notes for a later step that it is posted, and where. That it
     /// cannot be posted decides nothing: the report stands in the summary, and so does why.
-    async fn post(&mut self, texts: &PublishedTexts) -> Option<String> {
+    async fn post(&mut self, body: &str, intent: Intent) -> Option<String> {
         let (github, comment) = self.github.as_ref().zip(self.comment.as_ref())?;
-        let body = format!("{}{}", texts.shown, texts.page);
-        let text = PostText::comment(&body, texts.intent);
+        let text = PostText::comment(body, intent);
         let failure = match publish::posted(github, comment, &text).await {
             Ok(posted) => {
-                if posted.outcome == PublicationOutcome::Nothing && texts.intent == Intent::Refresh
-                {
+                if posted.outcome == PublicationOutcome::Nothing && intent == Intent::Refresh {
                     say(
                         "no comment is written: no job is affected, and there is none to bring up to date",
                     );
@@ -206,13 +190,19 @@ impl Publisher<'_> {
     }
 }
 
-/// What the action publishes.
-struct PublishedTexts {
-    /// For the comment and the check run.
-    page: String,
-    /// What the comment remembers above it.
-    shown: String,
-    /// The state that the comment is to have.
-    intent: Intent,
-    summary: String,
+fn is_cancelled(checked: &Checked) -> bool {
+    checked.error.is_some() && exit::is_interruption(checked.report.exit_code)
+}
+
+/// The state that the comment is to have.
+fn intent(checked: &Checked) -> Intent {
+    // No job is affected, and the policy is the base's.
+    let is_nothing = checked.report.exit_code == 0
+        && checked.affected == 0
+        && (checked.project.as_ref()).is_some_and(|project| project.policy.is_as_on_the_base());
+    match (is_cancelled(checked), is_nothing) {
+        (true, _) => Intent::NoVerdict,
+        (false, true) => Intent::Refresh,
+        (false, false) => Intent::Verdict,
+    }
 }
