@@ -176,20 +176,6 @@ pub struct PolicyArguments {
     pub max_spend: Option<Usd>,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Policy")]
-pub struct PullRequestArguments {
-    /// The most that the canaries of all checks of one pull request may cost together, over all its pushes; earlier ones are
-    /// summed up from the history. Only in a pull request's run in GitHub Actions, not with `--detach` or `--collect`.
-    #[arg(
-        long,
-        value_name = "USD",
-        env = "CANARY_GATE_MAX_SPEND_PER_PULL_REQUEST",
-        value_parser = max_spend
-    )]
-    pub max_spend_per_pull_request: Option<Usd>,
-}
-
 /// A positive amount; the unit may be omitted.
 fn max_spend(text: &str) -> Result<Usd, String> {
     let bare = text.trim();
@@ -314,8 +300,16 @@ pub struct PlanArguments {
     pub change: ChangeArguments,
     #[command(flatten)]
     pub policy: PolicyArguments,
-    #[command(flatten)]
-    pub pull_request: PullRequestArguments,
+    /// The most that the canaries of all checks of one pull request may cost together, over all its pushes; earlier ones are
+    /// summed up from the history. Only in a pull request's run in GitHub Actions, not with `--detach` or `--collect`.
+    #[arg(
+        long,
+        value_name = "USD",
+        env = "CANARY_GATE_MAX_SPEND_PER_PULL_REQUEST",
+        value_parser = max_spend,
+        help_heading = "Policy"
+    )]
+    pub max_spend_per_pull_request: Option<Usd>,
     /// Only the job's instance, no alternatives.
     #[arg(long, help_heading = CANARIES)]
     pub only_instance: bool,

@@ -13,7 +13,7 @@ pub mod s3_uri;
 
 use std::time::Duration;
 
-use self::role::{AssumedRole, RoleCredentials};
+use self::role::AssumedRole;
 use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -73,7 +73,7 @@ impl Aws {
             let without = loader().no_credentials().load().await;
             let sts = aws_sdk_sts::Client::new(&without);
             let early = IdentityCache::lazy().buffer_time(RENEWED_BEFORE.mul_f64(scale));
-            let of_role = RoleCredentials { role, sts }.provider();
+            let of_role = role::provider(role, sts);
             let loader = loader().credentials_provider(of_role);
             loader.identity_cache(early.build()).load().await
         } else {

@@ -33,67 +33,58 @@ pub struct AssumedRole {
     pub token: Arc<dyn Fn() -> TokenFuture + Send + Sync>,
 }
 
-/// Assumes the role each time that it is asked; the SDK's cache asks once for all clients, and before the credentials end.
-#[derive(Debug)]
-pub(super) struct RoleCredentials {
-    pub(super) role: AssumedRole,
-    /// Without credentials of its own.
-    pub(super) sts: aws_sdk_sts::Client,
+/// Assumes the role each time that it is asked; the SDK's cache asks once for all clients, and before the credentials end. `sts` has no
+/// credentials of its own.
+pub(super) fn provider(
+    role: AssumedRole,
+    sts: aws_sdk_sts::Client,
+) -> impl ProvideCredentials + 'static {
+    provide_credentials_fn(move || {
+        let (role, sts) = (role.clone(), sts.clone());
+        async move { (assume(&role, &sts).await).map_err(CredentialsError::provider_error) }
+    })
 }
 
-impl RoleCredentials {
-    pub(super) fn provider(self) -> impl ProvideCredentials + 'static {
-        let own = Arc::new(self);
-        provide_credentials_fn(move || {
-            let own = Arc::clone(&own);
-            async move { own.assume().await.map_err(CredentialsError::provider_error) }
-        })
-    }
-
-    async fn assume(&self) -> OutsideResult<Credentials> {
-        let mut has_expired = false;
-        loop {
-            let token = (self.role.token)().await?;
-            let request = self.sts.assume_role_with_web_identity();
-            let request = request.role_arn(&self.role.arn).web_identity_token(token);
-            let request = request.role_session_name(&self.role.session);
-            let error = match request.send().await {
-                Ok(answer) => {
-                    return answer
-                        .credentials
-                        .and_then(|given| credentials(given).ok())
-                        .ok_or_else(|| {
-                            let role = shown(&self.role.arn);
-                            OutsideError::transient(format!("AWS gave no credentials for {role}"))
-                                .help("start the check again")
-                        });
-                }
-                Err(error) => error,
-            };
-            // A token lives for minutes: on a slow way it may end before it is there.
-            let is_old = matches!(error.code(), Some("ExpiredTokenException" | "ExpiredToken"));
-            if is_old && !has_expired {
-                has_expired = true;
-                continue;
+async fn assume(role: &AssumedRole, sts: &aws_sdk_sts::Client) -> OutsideResult<Credentials> {
+    let mut has_expired = false;
+    loop {
+        let token = (role.token)().await?;
+        let request = sts.assume_role_with_web_identity();
+        let request = request.role_arn(&role.arn).web_identity_token(token);
+        let request = request.role_session_name(&role.session);
+        let error = match request.send().await {
+            Ok(answer) => {
+                let given = answer.credentials.and_then(|given| credentials(given).ok());
+                return given.ok_or_else(|| {
+                    let role = shown(&role.arn);
+                    OutsideError::transient(format!("AWS gave no credentials for {role}"))
+                        .help("start the check again")
+                });
             }
-            return Err(self.refused(&CallError::of(ASSUME, &error)));
+            Err(error) => error,
+        };
+        // A token lives for minutes: on a slow way it may end before it is there.
+        let is_old = matches!(error.code(), Some("ExpiredTokenException" | "ExpiredToken"));
+        if !is_old || has_expired {
+            return Err(refused(role, &CallError::of(ASSUME, &error)));
         }
+        has_expired = true;
     }
+}
 
-    fn refused(&self, error: &CallError) -> OutsideError {
-        let role = shown(&self.role.arn);
-        let said = format!("AWS let nobody assume {role} ({})", error.said());
-        match error.code.as_deref() {
-            Some("AccessDenied" | "AccessDeniedException" | "IDPRejectedClaim") => {
-                OutsideError::of(said)
-                    .help("correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one")
-            }
-            Some("InvalidIdentityToken") => OutsideError::of(said)
-                .help("add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account"),
-            Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::transient(said)
-                .help("correct the runner's clock, and start the check again; it reuses the canaries that completed"),
-            _ => error.to_error(&format!("assume {role}")),
+fn refused(role: &AssumedRole, error: &CallError) -> OutsideError {
+    let role = shown(&role.arn);
+    let said = format!("AWS let nobody assume {role} ({})", error.said());
+    match error.code.as_deref() {
+        Some("AccessDenied" | "AccessDeniedException" | "IDPRejectedClaim") => {
+            OutsideError::of(said)
+                .help("correct the role's name and its trust policy: `sts:AssumeRoleWithWebIdentity` for this repository's `sub`, in an environment `repo:OWNER/NAME:environment:NAME`, and the `aud` sts.amazonaws.com; docs/action.md has one")
         }
+        Some("InvalidIdentityToken") => OutsideError::of(said)
+            .help("add the identity provider https://token.actions.githubusercontent.com with the audience sts.amazonaws.com to the role's account"),
+        Some("ExpiredTokenException" | "ExpiredToken") => OutsideError::transient(said)
+            .help("correct the runner's clock, and start the check again; it reuses the canaries that completed"),
+        _ => error.to_error(&format!("assume {role}")),
     }
 }
 

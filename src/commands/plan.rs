@@ -46,7 +46,7 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
     }
     let origin = RunOrigin::of_environment(&project, Command::Run);
     let history = RunHistory::open(&project, &origin, None).await?;
-    let limit = arguments.pull_request.max_spend_per_pull_request;
+    let limit = arguments.max_spend_per_pull_request;
     let limit = PullRequestLimit::open(limit, &project, &origin, &history).await?;
     if let Some(note) = limit.note() {
         let _ = writeln!(text, "{note}\n");

@@ -60,7 +60,7 @@ async fn found(
             false => Reuse::Young,
         },
         max_spend: planned.policy.max_spend,
-        max_spend_per_pull_request: planned.pull_request.max_spend_per_pull_request,
+        max_spend_per_pull_request: planned.max_spend_per_pull_request,
         base: BaseCommit::of_git(&project, &planned.spec, &planned.change)?,
         notes: changed_files::note(&change, &planned.change)
             .into_iter()

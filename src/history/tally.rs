@@ -38,9 +38,7 @@ pub struct Tally {
 
 #[derive(Debug, Default)]
 struct JobTally {
-    /// The series of pushes and schedules, by branch.
-    branches: BTreeMap<Option<String>, JobSeries>,
-    own_machines: JobSeries,
+    series: BTreeMap<SeriesSource, JobSeries>,
     newest_record: Timestamp,
     repositories: BTreeSet<String>,
 }
@@ -134,29 +132,26 @@ impl JobTally {
     /// Where a record's forecast is drawn; `None` for pull requests and merge queues, which are other trainings than the
     /// branch's.
     fn series(&mut self, scope: Scope, record: &Record) -> Option<&mut JobSeries> {
-        match scope {
+        let branch = record.writer.branch.as_deref();
+        let source = match scope {
             Scope::Main => {
-                let branch = record.writer.branch.as_deref();
-                let branch = branch.map(|branch| format!("{branch:.NAME_LIMIT$}"));
-                Some(self.branches.entry(branch).or_default())
+                SeriesSource::Branch(branch.map(|branch| format!("{branch:.NAME_LIMIT$}")))
             }
-            Scope::Local => Some(&mut self.own_machines),
-            Scope::PullRequest(_) | Scope::Queue => None,
-        }
+            Scope::Local => SeriesSource::OwnMachines,
+            Scope::PullRequest(_) | Scope::Queue => return None,
+        };
+        Some(self.series.entry(source).or_default())
     }
 
-    fn finish(self, name: String, made_at: Timestamp) -> JobFigures {
-        let checks = self.branches.values().map(|series| series.checks.len());
-        let of_branches: usize = checks.sum();
+    fn finish(mut self, name: String, made_at: Timestamp) -> JobFigures {
+        let own_machines = self.series.remove(&SeriesSource::OwnMachines);
+        let own_machines = own_machines.unwrap_or_default();
+        let of_branches: usize = self.series.values().map(|of| of.checks.len()).sum();
         // A release now and then does not take the place of the branch that is checked most.
-        let busiest = (self.branches.into_iter()).max_by_key(|(_, series)| series.checks.len());
-        let (source, series, drawn) = match busiest {
-            Some((branch, series)) if !series.is_empty() || self.own_machines.is_empty() => {
-                let drawn = series.checks.len();
-                (SeriesSource::Branch(branch), series, drawn)
-            }
-            _ => (SeriesSource::OwnMachines, self.own_machines, 0),
-        };
+        let busiest = (self.series.into_iter()).max_by_key(|(_, series)| series.checks.len());
+        let drawn = busiest.filter(|(_, of)| !of.is_empty() || own_machines.is_empty());
+        let of_drawn = (drawn.as_ref()).map_or(0, |(_, series)| series.checks.len());
+        let (source, series) = drawn.unwrap_or((SeriesSource::OwnMachines, own_machines));
         let age = made_at.duration_since(self.newest_record).as_secs_f64();
         JobFigures {
             name,
@@ -166,7 +161,7 @@ impl JobTally {
             full_runs: series.full_runs,
             unfinished: series.unfinished,
             newest_record: self.newest_record,
-            other_branches: of_branches - drawn,
+            other_branches: of_branches - of_drawn,
             repositories: self.repositories.into_iter().collect(),
         }
     }

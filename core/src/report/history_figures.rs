@@ -70,7 +70,7 @@ pub enum JobStanding {
 }
 
 /// Whose forecasts are the job's series.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SeriesSource {
     /// Pushes and schedules, of the branch that has most of them; `None` where the records do not say.
     Branch(Option<String>),
