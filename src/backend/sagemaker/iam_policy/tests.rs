@@ -75,72 +75,17 @@ fn statements(spec: &Spec, region: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-type Case = (&'static str, &'static [(&'static str, &'static str)]);
-
-/// What is replaced in the spec; the snapshot has what that changes in the policies.
-const CASES: [Case; 10] = [
-    (
-        "copies for FastFile, of data that may be encrypted",
-        &[("train/}", "train/, mode: FastFile}")],
-    ),
-    ("drawn rows", &[("train/}", "train/a.csv, sample: rows}")]),
-    (
-        "a manifest",
-        &[("train/}", "a.manifest, data_type: ManifestFile}")],
-    ),
-    (
-        "keys by id and by alias",
-        &[(
-            "output:",
-            "output_kms_key: 1234abcd-12ab\n      volume_kms_key: alias/disks\n      output:",
-        )],
-    ),
-    (
-        "a key by its ARN",
-        &[(
-            "output:",
-            "output_kms_key: arn:aws:kms:eu-west-1:123456789012:key/1\n      output:",
-        )],
-    ),
-    (
-        "a whole bucket, and what would be wildcards and variables to IAM",
-        &[
-            ("s3://my-output/canary", "s3://my-output"),
-            ("churn/val", "a*b?$"),
-        ],
-    ),
-    (
-        "another partition, and no region",
-        &[("arn:aws:", "arn:aws-us-gov:"), ("region: eu-west-1\n", "")],
-    ),
-    (
-        "a VPC",
-        &[(
-            "output:",
-            "subnets: [subnet-0a1b]\n      security_groups: [sg-0a1b]\n      output:",
-        )],
-    ),
-    (
-        "no warm pools",
-        &[(
-            "    instance:",
-            "    canary: {warm_pool: off}\n    instance:",
-        )],
-    ),
-    (
-        "a history",
-        &[("region:", "history: s3://my-output/records\nregion:")],
-    ),
-];
-
+/// Each case of `cases.txt` has what is replaced in the spec; the snapshot has what that changes in the policies.
 #[test]
 fn a_policy_is_as_narrow_as_iam_lets_it_be() {
     let plain = statements(&read(SPEC), None);
     let mut shown = plain.join("\n");
-    for (name, edits) in CASES {
-        let text = edits.iter().fold(SPEC.to_owned(), |text, (old, new)| {
-            assert!(text.contains(old), "{old}");
-            text.replace(old, new)
+    for case in include_str!("cases.txt").split("\n\n") {
+        let (name, edits) = case.split_once('\n').unwrap();
+        let text = edits.lines().fold(SPEC.to_owned(), |text, edit| {
+            let (old, new) = edit.split_once("=>").unwrap();
+            assert!(text.contains(old.trim()), "{old}");
+            text.replace(old.trim(), &new.trim().replace("\\n", "\n"))
         });
         let all = statements(&read(&text), None);
         shown += &format!("\n\n{name}");
