@@ -5,19 +5,11 @@ use aws_sdk_sagemaker::types::{SecondaryStatus, TrainingInstanceType, TrainingJo
 use super::super::exchange::exchange;
 use super::*;
 
-/// The fixtures, by their file names.
-macro_rules! described {
-    ($file:literal) => {
-        describe(include_str!(concat!(
-            "../../../../tests/data/sagemaker/describe-",
-            $file,
-            ".json"
-        )))
-    };
-}
-
-fn describe(answer: &'static str) -> JobDescription {
-    let (_, answer) = exchange(answer, |client| {
+/// The job of this name in `tests/data/sagemaker`.
+fn described(name: &str) -> JobDescription {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sagemaker");
+    let answer = std::fs::read_to_string(format!("{folder}/describe-{name}.json")).unwrap();
+    let (_, answer) = exchange(&answer, |client| {
         client.describe_training_job().training_job_name("x").send()
     });
     JobDescription::of(answer.unwrap())
@@ -57,64 +49,30 @@ fn said(job: &JobDescription) -> String {
     format!("{state}{start}; {machines}; {}", times(job))
 }
 
+/// A job of `tests/data/sagemaker` a line, and what is said of it.
+const JOBS: &str = "
+completed-cold: Completed, cold; ml.m5.xlarge; 96, 31, 118, 9 | 158, 158
+only the description of the job before it could say that it was warm
+completed-warm: Completed; ml.m5.xlarge; 8, 11, 112, 8 | 131, 131
+completed-multi: Completed, cold; 6x ml.m5.4xlarge; 140, 60, 3400, 20 | 3480, 3480
+completed-hetero: Completed, cold; data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge; 180, 20, 950, 10 | 980, 980
+two starts in one sum
+completed-spot-interrupted: Completed; ml.m5.xlarge; 160, 40, 140, 9 | 281, 90
+failed-algorithm: failed: AlgorithmError, cold; ml.m5.xlarge; 90, 25, 12, 5 | 42, 42
+failed-oom: failed: ClientError, cold; ml.m5.xlarge; 90, 25, 40, 5 | 70, 70
+no machine came
+failed-capacity: failed: CapacityError; ml.m5.xlarge; 900, -, -, - | -, -
+failed-internal: failed: InternalServerError; ml.m5.xlarge; 120, -, -, - | -, -
+stopped-max-runtime: stopped, at its limit: true, cold; ml.m5.xlarge; 90, 25, 900, 5 | 960, 960
+stopped-max-wait: stopped, at its limit: false; ml.m5.xlarge; 1800, -, -, - | -, -
+in-progress-starting: waiting for machines; ml.m5.xlarge; -, -, -, - | -, -";
+
 #[test]
 fn each_job_says_how_far_it_is_where_its_time_went_and_on_what_it_ran() {
-    for (job, expected) in [
-        (
-            described!("completed-cold"),
-            "Completed, cold; ml.m5.xlarge; 96, 31, 118, 9 | 158, 158",
-        ),
-        // Only the description of the job before it could say that it was warm.
-        (
-            described!("completed-warm"),
-            "Completed; ml.m5.xlarge; 8, 11, 112, 8 | 131, 131",
-        ),
-        (
-            described!("completed-multi"),
-            "Completed, cold; 6x ml.m5.4xlarge; 140, 60, 3400, 20 | 3480, 3480",
-        ),
-        (
-            described!("completed-hetero"),
-            "Completed, cold; data_group: 1x ml.c5.9xlarge + dnn_group: 1x ml.p3.2xlarge; 180, 20, 950, 10 | 980, 980",
-        ),
-        // Two starts in one sum.
-        (
-            described!("completed-spot-interrupted"),
-            "Completed; ml.m5.xlarge; 160, 40, 140, 9 | 281, 90",
-        ),
-        (
-            described!("failed-algorithm"),
-            "failed: AlgorithmError, cold; ml.m5.xlarge; 90, 25, 12, 5 | 42, 42",
-        ),
-        (
-            described!("failed-oom"),
-            "failed: ClientError, cold; ml.m5.xlarge; 90, 25, 40, 5 | 70, 70",
-        ),
-        // No machine came.
-        (
-            described!("failed-capacity"),
-            "failed: CapacityError; ml.m5.xlarge; 900, -, -, - | -, -",
-        ),
-        (
-            described!("failed-internal"),
-            "failed: InternalServerError; ml.m5.xlarge; 120, -, -, - | -, -",
-        ),
-        (
-            described!("stopped-max-runtime"),
-            "stopped, at its limit: true, cold; ml.m5.xlarge; 90, 25, 900, 5 | 960, 960",
-        ),
-        (
-            described!("stopped-max-wait"),
-            "stopped, at its limit: false; ml.m5.xlarge; 1800, -, -, - | -, -",
-        ),
-        (
-            described!("in-progress-starting"),
-            "waiting for machines; ml.m5.xlarge; -, -, -, - | -, -",
-        ),
-    ] {
-        assert_eq!(said(&job), expected);
+    for (name, expected) in JOBS.lines().filter_map(|line| line.split_once(": ")) {
+        assert_eq!(said(&described(name)), expected, "{name}");
     }
-    let cold = described!("completed-cold");
+    let cold = described("completed-cold");
     assert_eq!(cold.max_runtime, Some(Seconds(900.0)));
     let times = [cold.created_at, cold.started_at, cold.ended_at];
     let seconds = times.map(|time| time.unwrap().as_second());

@@ -151,62 +151,37 @@ fn no_field_is_lost_in_silence() {
     ));
 }
 
-/// The SDK's hyperparameters of a launcher become `distribution`; those of one that a spec cannot say stay.
+/// The job, its hyperparameters, the launcher that they become, and those that stay since no spec can say them.
+const LAUNCHERS: &str = r#"
+script | "sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"" | torchrun |
+script | MPI "8", "sagemaker_mpi_custom_mpi_options": "\"--NCCL_DEBUG WARN\"" | mpi with 8 processes a host and --NCCL_DEBUG WARN |
+script | MPI "8", "sagemaker_mpi_custom_mpi_options": "\"\"" | mpi with 8 processes a host |
+script | MPI "800" | | KEPT
+with GPUs | "sagemaker_distributed_dataparallel_enabled": "true", "sagemaker_distributed_dataparallel_custom_mpi_options": "\"\"" | smdistributed |
+groups | MPI "8", "sagemaker_distribution_instance_groups": "[\"dnn_group\"]" | mpi with 8 processes a host on group dnn_group |
+groups | MPI "8", "sagemaker_distribution_instance_groups": "[\"dnn_group\", \"data_group\"]" | | sagemaker_distribution_instance_groups KEPT
+groups | MPI "8", "sagemaker_distribution_instance_groups": "[\"other\"]" | | sagemaker_distribution_instance_groups KEPT"#;
+
 #[test]
 fn a_launcher_is_read_back() {
     let start = r#""HyperParameters": {"#;
-    let script = r#""sagemaker_program": "\"train.py\"","#;
-    let mpi = r#""sagemaker_mpi_enabled": "true", "sagemaker_mpi_num_of_processes_per_host": "8","#;
-    let many = mpi.replace('8', "800");
-    let kept = "sagemaker_mpi_enabled sagemaker_mpi_num_of_processes_per_host";
-    let options = |text: &str| format!(r#"{mpi} "sagemaker_mpi_custom_mpi_options": {text},"#);
-    let on = |groups: &str| {
-        format!(r#"{script} {mpi} "sagemaker_distribution_instance_groups": "[{groups}]","#)
-    };
-    let smddp = r#""sagemaker_distributed_dataparallel_enabled": "true", "sagemaker_distributed_dataparallel_custom_mpi_options": "\"\"","#;
-    let with_groups = format!("sagemaker_distribution_instance_groups {kept}");
-    for (job, hyperparameters, launcher, left) in [
-        (
-            RICH,
-            r#""sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "\"ml.m5.xlarge\"","#,
-            "torchrun",
-            "",
-        ),
-        (
-            RICH,
-            &*options(r#""\"--NCCL_DEBUG WARN\"""#),
-            "mpi with 8 processes a host and --NCCL_DEBUG WARN",
-            "",
-        ),
-        (
-            RICH,
-            &*options(r#""\"\"""#),
-            "mpi with 8 processes a host",
-            "",
-        ),
-        (RICH, &*many, "", kept),
-        (
-            &*RICH.replace("ml.m5.xlarge", "ml.p4d.24xlarge"),
-            smddp,
-            "smdistributed",
-            "",
-        ),
-        (
-            GROUPS,
-            &*on(r#"\"dnn_group\""#),
-            "mpi with 8 processes a host on group dnn_group",
-            "",
-        ),
-        (
-            GROUPS,
-            &*on(r#"\"dnn_group\", \"data_group\""#),
-            "",
-            &*with_groups,
-        ),
-        (GROUPS, &*on(r#"\"other\""#), "", &*with_groups),
-    ] {
-        let job = job.replace(start, &format!("{start}{hyperparameters}"));
-        let spec = read(&text_of(&job));
+    let program = r#""sagemaker_program": "\"train.py\"","#;
+    let mpi = r#""sagemaker_mpi_enabled": "true", "sagemaker_mpi_num_of_processes_per_host":"#;
+    for row in LAUNCHERS.trim_start().lines() {
+        let kept = "sagemaker_mpi_enabled sagemaker_mpi_num_of_processes_per_host";
+        let row = row.replace("MPI", mpi).replace("KEPT", kept);
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [job, hyperparameters, launcher, left] = cells.try_into().unwrap();
+        let given = match job {
+            "groups" => format!("{start}{program} {hyperparameters},"),
+            _ => format!("{start}{hyperparameters},"),
+        };
+        let job = match job {
+            "groups" => GROUPS.to_owned(),
+            "with GPUs" => RICH.replace("ml.m5.xlarge", "ml.p4d.24xlarge"),
+            _ => RICH.to_owned(),
+        };
+        let spec = read(&text_of(&job.replace(start, &given)));
         let training = &spec.jobs[0].training;
         let names = training.hyperparameters.iter();
         let names = names.map(|(name, _)| name.as_str());
