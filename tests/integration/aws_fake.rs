@@ -26,62 +26,26 @@ fn on_groups() -> Value {
     })
 }
 
+/// Where the request is changed, to what, and what is said against it.
+const REFUSED: &str = r#"
+/AlgorithmSpecification | {"AlgorithmName": "xgboost"} | either an algorithm name or a training image
+/ResourceConfig | {"InstanceType": "ml.c5.xlarge"} | InstanceType or InstanceCount cannot be specified with InstanceGroups
+/ResourceConfig | {"KeepAlivePeriodInSeconds": 60} | KeepAlivePeriodInSeconds cannot be specified with InstanceGroups
+/ResourceConfig | {"InstanceGroups": null} | InstanceType and InstanceCount are required
+/ResourceConfig | {"VolumeKmsKeyId": "alias/disk"} | VolumeKmsKeyId cannot be specified
+/ResourceConfig/InstanceGroups/1 | {"InstanceGroupName": "data"} | InstanceGroupName must be unique
+/InputDataConfig/1/DataSource/S3DataSource | {"InstanceGroupNames": []} | Some channels have assigned instance groups: [train] while others not: [val]
+/InputDataConfig/1/DataSource/S3DataSource | {"InstanceGroupNames": ["dataa"]} | Instance group dataa of InputDataConfig
+ | {"EnableManagedSpotTraining": true} | MaxWaitTimeInSeconds has to be given"#;
+
 #[test]
 fn what_aws_refuses_is_refused_in_its_words() {
     let aws = FakeAws::start();
     aws.put_object("data", "train/part-0.csv", "1");
-    // What is changed in the request, to what, and what is said against it.
-    let resources = "/ResourceConfig";
-    let channel = "/InputDataConfig/1/DataSource/S3DataSource";
-    let cases = [
-        (
-            "/AlgorithmSpecification",
-            json!({"AlgorithmName": "xgboost"}),
-            "either an algorithm name or a training image",
-        ),
-        (
-            resources,
-            json!({"InstanceType": "ml.c5.xlarge"}),
-            "InstanceType or InstanceCount cannot be specified with InstanceGroups",
-        ),
-        (
-            resources,
-            json!({"KeepAlivePeriodInSeconds": 60}),
-            "KeepAlivePeriodInSeconds cannot be specified with InstanceGroups",
-        ),
-        (
-            resources,
-            json!({"InstanceGroups": null}),
-            "InstanceType and InstanceCount are required",
-        ),
-        (
-            resources,
-            json!({"VolumeKmsKeyId": "alias/disk"}),
-            "VolumeKmsKeyId cannot be specified",
-        ),
-        (
-            "/ResourceConfig/InstanceGroups/1",
-            json!({"InstanceGroupName": "data"}),
-            "InstanceGroupName must be unique",
-        ),
-        (
-            channel,
-            json!({"InstanceGroupNames": []}),
-            "Some channels have assigned instance groups: [train] while others not: [val]",
-        ),
-        (
-            channel,
-            json!({"InstanceGroupNames": ["dataa"]}),
-            "Instance group dataa of InputDataConfig",
-        ),
-        (
-            "",
-            json!({"EnableManagedSpotTraining": true}),
-            "MaxWaitTimeInSeconds has to be given",
-        ),
-    ];
     let mut request = on_groups();
-    for (place, change, said) in cases {
+    for row in REFUSED.lines().skip(1) {
+        let [place, change, said] = row.split(" | ").collect::<Vec<_>>().try_into().unwrap();
+        let change: Value = serde_json::from_str(change).unwrap();
         let mut changed = request.clone();
         let object = changed.pointer_mut(place).unwrap().as_object_mut().unwrap();
         object.extend(change.as_object().unwrap().clone());

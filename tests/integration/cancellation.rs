@@ -57,6 +57,11 @@ fn signalled(project: &Project, signal: Signal) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
+fn work_folders(project: &Project) -> usize {
+    let folders = std::fs::read_dir(project.path(".canary-gate/work"));
+    folders.unwrap().count()
+}
+
 #[test]
 fn signals_end_every_tree_and_keep_what_was_measured() {
     for (signal, code) in [
@@ -71,12 +76,7 @@ fn signals_end_every_tree_and_keep_what_was_measured() {
         assert_eq!(kept[0]["outcome"]["kind"], "completed", "{kept:?}");
         let lines = project.read("runs.jsonl");
         assert!(lines.contains("completed"), "{lines}");
-        assert_eq!(
-            std::fs::read_dir(project.path(".canary-gate/work"))
-                .unwrap()
-                .count(),
-            0
-        );
+        assert_eq!(work_folders(&project), 0);
     }
 }
 
@@ -95,18 +95,8 @@ fn a_killed_gate_leaves_nothing_running_and_the_next_start_tidies_up() {
     }
     assert!(!is_named(probe));
     assert!(!still_running("4279"));
-    assert_eq!(
-        std::fs::read_dir(project.path(".canary-gate/work"))
-            .unwrap()
-            .count(),
-        1
-    );
+    assert_eq!(work_folders(&project), 1);
     project.write("train.sh", "true");
     project.run(&["run", "--all", "--quiet"]).ended_with(0);
-    assert_eq!(
-        std::fs::read_dir(project.path(".canary-gate/work"))
-            .unwrap()
-            .count(),
-        0
-    );
+    assert_eq!(work_folders(&project), 0);
 }
