@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Doubt, KnownPeak, Law, Predictive, Prior, Quantity, Runs, UPPER, Unknown, prior};
+use super::{
+    Doubt, KnownPeak, Law, Predictive, Prior, Quantity, Runs, UPPER, Unknown, level, prior,
+};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, PeakMemory};
 use crate::metric::MemoryOf;
@@ -179,7 +181,7 @@ fn of_averages(runs: &Runs) -> MemoryForecast {
     let usage = |run: &Measurement| run.usage.gpu_memory_percent.clone();
     let high = |run: &Measurement| usage(run).and_then(|usage| usage.p99);
     let all_high = runs.all_have(|run| usage(run).is_none() || high(run).is_some());
-    let percent = runs.utilization(MemoryOf::Gpu.words(), |run| {
+    let percent = runs.level(level::utilization, MemoryOf::Gpu.words(), |run| {
         let mean = usage(run).map(|usage| usage.mean);
         let percent = if all_high { high(run) } else { mean };
         percent.map(|percent| percent.0)

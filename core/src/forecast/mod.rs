@@ -298,9 +298,10 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
     let full = of_progress.map(|progress| progress.run);
     let [memory, gpu_memory] =
         MemoryOf::ALL.map(|of| memory::forecast(runs, full, basis.offer, of));
-    let step_time = runs
-        .measured(|run| seconds(run.step_seconds))
-        .and_then(|points| level::positive_median(&points, Metric::StepTime.words()));
+    let step_time = Metric::StepTime.words();
+    let step_time = runs.level(level::positive_median, step_time, |run| {
+        seconds(run.step_seconds)
+    });
     let law = Laws {
         time: laws_of_time.law(),
         memory: memory.law,
@@ -312,7 +313,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         ..law.clone()
     };
     let utilization = |metric: Metric, mean: fn(&Usage) -> &Option<Utilization>| {
-        runs.utilization(metric.words(), |run| {
+        runs.level(level::utilization, metric.words(), |run| {
             Some(mean(&run.usage).as_ref()?.mean.0)
         })
     };
@@ -381,7 +382,7 @@ fn unlike_the_rest(largest: &Measurement) -> Option<Doubt> {
 
 /// Start-up does not grow with the data. That of the full run is a cold one.
 fn startup(runs: &Runs) -> Option<Predictive> {
-    let startup = runs.positive_level("start-up time", |run| {
+    let startup = runs.level(level::positive, "start-up time", |run| {
         let is_of_full_run = !runs::is_warm(run) || runs.all_have(runs::is_warm);
         seconds(run.phases.startup).filter(|_| is_of_full_run)
     });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Quantity, Runs, Unknown};
+use super::{Quantity, Runs, Unknown, level};
 use crate::measurement::Measurement;
 use crate::measurement::printed_figures::PrintedLevel;
 use crate::metric::MetricName;
@@ -33,7 +33,7 @@ pub(super) fn levels(runs: &Runs) -> BTreeMap<MetricName, LevelForecast> {
                 "the level of {name} is not above 0 in a canary, and only levels above 0 are forecast"
             )));
         }
-        runs.positive_level(name.as_str(), |run| end(&printed(run)?))
+        runs.level(level::positive, name.as_str(), |run| end(&printed(run)?))
     };
     let entered = runs.entered().iter();
     let names = entered.flat_map(|run| run.metrics.keys().copied());

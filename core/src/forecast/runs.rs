@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::other_work::{self, Disturbed};
 use super::points::{self, Fewest};
 use super::posterior::{Observation, Posterior, Prior};
-use super::{Doubt, Quantity, ROUGH_IF_FIXED, Unknown, level, prior, seconds};
+use super::{Doubt, Quantity, ROUGH_IF_FIXED, Unknown, prior, seconds};
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
@@ -283,22 +283,14 @@ impl Runs<'_> {
         times.reduce(f64::min).map(Seconds)
     }
 
-    /// A level in percent.
-    pub(super) fn utilization(
+    /// A quantity that does not grow with the data, by a law of `level`.
+    pub(super) fn level(
         &self,
+        law: fn(&[Observation], &str) -> Quantity,
         subject: &str,
         value: impl Fn(&Measurement) -> Option<f64>,
     ) -> Quantity {
-        level::utilization(&self.measured(value)?, subject)
-    }
-
-    /// A level that errs by a factor.
-    pub(super) fn positive_level(
-        &self,
-        subject: &str,
-        value: impl Fn(&Measurement) -> Option<f64>,
-    ) -> Quantity {
-        level::positive(&self.measured(value)?, subject)
+        law(&self.measured(value)?, subject)
     }
 }
 
