@@ -319,50 +319,34 @@ async fn an_answer_that_was_lost_makes_no_second_record() {
     assert_eq!(all(&history).await.0, [canary(0, 5)]);
 }
 
-#[tokio::test]
-async fn a_name_that_is_taken_is_left_to_whom_it_belongs() {
-    let aws = bucket();
-    let history = history(&aws, Scope::Main).await;
-    let taken = || {
-        Fault::error(
-            "PreconditionFailed",
-            "At least one of the pre-conditions you specified did not hold",
-        )
-    };
-    aws.fail(Operation::PutObject).on_call(1).with(taken());
-    history.append(&canary(0, 5)).await.unwrap();
-    assert_eq!(all(&history).await.0, [canary(0, 5)]);
-    aws.fail(Operation::PutObject).with(taken());
-    let error = history.append(&canary(1, 5)).await.unwrap_err();
-    assert!(
-        error.what.contains("5 random names are all taken"),
-        "{error}"
-    );
-}
+/// Each row: S3's code, how many writes meet it before one is kept, and the error of a write that always meets it, with its help.
+const REFUSED_WRITES: &str = "
+PreconditionFailed | 1 | 5 random names are all taken | this is not chance
+ConditionalRequestConflict | 2 | another write is in progress | start the check again later
+NotImplemented | 0 | does not support conditional writes | let `history` name a folder";
 
 #[tokio::test]
-async fn a_conflict_with_another_write_is_waited_out() {
-    let aws = bucket();
-    let history = history(&aws, Scope::Main).await;
-    let conflict = || {
-        Fault::error(
-            "ConditionalRequestConflict",
-            "The conditional request cannot succeed due to a conflicting operation against this resource.",
-        )
-    };
-    aws.fail(Operation::PutObject)
-        .on_calls(1..=2)
-        .with(conflict());
-    history.append(&canary(0, 5)).await.unwrap();
-    assert_eq!(all(&history).await.0, [canary(0, 5)]);
-    aws.fail(Operation::PutObject).with(conflict());
-    let error = history.append(&canary(1, 5)).await.unwrap_err();
-    assert!(error.is_transient);
-    assert!(
-        error.what.contains("another write is in progress"),
-        "{error}"
-    );
-    assert_eq!(keys(&aws).len(), 1);
+async fn a_refused_write_is_tried_again_and_is_an_error_where_that_does_not_help() {
+    for row in REFUSED_WRITES.trim_start().lines() {
+        let [code, passing, what, help] = row.split(" | ").collect::<Vec<_>>().try_into().unwrap();
+        let aws = bucket();
+        let history = history(&aws, Scope::Main).await;
+        let refused = || Fault::error(code, "S3 says more of it");
+        let passing: u64 = passing.parse().unwrap();
+        if passing > 0 {
+            aws.fail(Operation::PutObject)
+                .on_calls(1..=passing)
+                .with(refused());
+            history.append(&canary(0, 5)).await.unwrap();
+            assert_eq!(all(&history).await.0, [canary(0, 5)]);
+        }
+        aws.fail(Operation::PutObject).with(refused());
+        let error = history.append(&canary(1, 5)).await.unwrap_err();
+        assert_eq!(error.is_transient, code == "ConditionalRequestConflict");
+        assert!(error.what.contains(what), "{error}");
+        assert!(error.help.contains(help), "{}", error.help);
+        assert_eq!(keys(&aws).len(), usize::from(passing > 0));
+    }
 }
 
 #[tokio::test]
@@ -384,25 +368,6 @@ async fn throttling_is_waited_out_or_an_error() {
     let listing = history.list_at(None, at(1)).await.unwrap();
     let error = history.load(&listing.entries).await.unwrap_err();
     assert!(error.is_transient, "{error}");
-}
-
-#[tokio::test]
-async fn a_store_without_conditional_writes_is_refused() {
-    let aws = bucket();
-    let history = history(&aws, Scope::Main).await;
-    let unknown = "A header you provided implies functionality that is not implemented.";
-    aws.fail(Operation::PutObject)
-        .with(Fault::error("NotImplemented", unknown));
-    let error = history.append(&canary(0, 5)).await.unwrap_err();
-    assert!(
-        error.what.contains("does not support conditional writes"),
-        "{error}"
-    );
-    assert!(
-        error.help.contains("let `history` name a folder"),
-        "{}",
-        error.help
-    );
 }
 
 #[tokio::test]
