@@ -7,6 +7,7 @@ pub(crate) use self::records::Records;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -24,7 +25,7 @@ use crate::report::plan::ExpectedSpend;
 use crate::report::{Baseline, InstanceForecast, JobReport};
 use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
-use crate::workspace::{BaseCommit, Checkout, Project, RunOrigin};
+use crate::workspace::{BaseCommit, Checkout, Project, RunOrigin, written_spec};
 
 /// The history as one run of the gate uses it.
 pub(crate) struct RunHistory {
@@ -32,6 +33,11 @@ pub(crate) struct RunHistory {
     writer: Writer,
     /// The checked-out commit.
     pub(crate) commit: Option<String>,
+    /// The checkout's root, and the spec's file from there.
+    root: PathBuf,
+    spec: String,
+    /// Other specs of the checkout, by their names.
+    others: Vec<PathBuf>,
     known: RefCell<KnownRecords>,
 }
 
@@ -87,6 +93,9 @@ impl RunHistory {
                 ..origin.writer.clone()
             },
             commit: project.checkout.as_ref().and_then(Checkout::commit),
+            root: project.root.clone(),
+            spec: project.place.file.clone(),
+            others: project.other_specs()?,
             known: RefCell::default(),
         })
     }
@@ -238,6 +247,7 @@ impl RunHistory {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             recorded_at: Timestamp::now(),
             job: job.to_owned(),
+            spec: Some(self.spec.clone()),
             writer: self.writer.clone(),
             commit: self.commit.clone(),
             code_key: hex(keys.code),
@@ -285,7 +295,8 @@ impl RunHistory {
             instance: commit.instances.get(&job.name),
             branch: commit.branch(),
         };
-        let found = self.kept.baseline(&entries, &wanted).await?;
+        let is_own = |record: &Record| self.is_own(record);
+        let found = self.kept.baseline(&entries, &wanted, is_own).await?;
         let Some((record, forecast)) = self.seen(found).and_then(with_forecast) else {
             return Ok(None);
         };
@@ -314,6 +325,20 @@ impl RunHistory {
         }))
     }
 
+    /// Whether a record is of this spec's job, not of one of that name in another spec of the checkout. Where it does not say which spec
+    /// wrote it, it is unless another has such a job. A spec that is gone may have been moved here.
+    fn is_own(&self, record: &Record) -> bool {
+        let has_job = |spec: &Path| {
+            let bytes = written_spec::read_limited(&self.root.join(spec));
+            let spec = bytes.map(|bytes| written_spec::parse(&spec.to_string_lossy(), &bytes));
+            matches!(spec, Ok(Ok(spec)) if spec.job(&record.job).is_some())
+        };
+        !match &record.spec {
+            Some(spec) => *spec != self.spec && has_job(Path::new(spec)),
+            None => self.others.iter().any(|spec| has_job(spec)),
+        }
+    }
+
     /// The checks for drift of a job on this branch since its baseline, which is the first; oldest first. Only those that came
     /// to their end. Empty where there is no baseline.
     ///
@@ -325,7 +350,9 @@ impl RunHistory {
             let is_drift = record.writer.command == Command::Drift;
             let is_meant = record.writer.branch == self.writer.branch;
             let found = record.forecast().filter(|found| found.is_whole());
-            is_meant && found.is_some_and(|found| found.is_baseline || is_drift)
+            is_meant
+                && found.is_some_and(|found| found.is_baseline || is_drift)
+                && self.is_own(record)
         };
         let entries = self.of_job(job).await?;
         let series = self.kept.series(&entries, is_check).await?;
@@ -366,6 +393,7 @@ impl RunHistory {
     pub(crate) async fn accept(&self, record: &Record, forecast: &record::ForecastRecord) {
         self.append(Record {
             recorded_at: Timestamp::now(),
+            spec: Some(self.spec.clone()),
             writer: self.writer.clone(),
             content: Content::Forecast(Box::new(record::ForecastRecord {
                 is_baseline: true,

@@ -83,15 +83,17 @@ impl History {
     /// push or a schedule wrote on the base branch.
     ///
     /// In GitHub Actions only records from runs of that branch count, so that a change cannot choose its own baseline. Outside
-    /// GitHub Actions records from any run count, such as one on this machine.
+    /// GitHub Actions records from any run count, such as one on this machine. Of another spec's job none does.
     pub async fn baseline(
         &self,
         entries: &[Entry],
         base: &BaseWanted<'_>,
+        is_own: impl Fn(&Record) -> bool,
     ) -> OutsideResult<Loaded> {
         let is_of_branch = |record: &Record| record.writer.branch.as_deref() == Some(base.branch);
-        let is_comparable =
-            |record: &Record| record.forecast().is_some_and(ForecastRecord::is_comparable);
+        let is_comparable = |record: &Record| {
+            record.forecast().is_some_and(ForecastRecord::is_comparable) && is_own(record)
+        };
         let mut found = Loaded::default();
         if let Some(code_key) = base.code_key {
             let is_local = self.scope() == Scope::Local;

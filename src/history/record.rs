@@ -23,6 +23,8 @@ pub struct Record {
     /// By the writer's clock.
     pub recorded_at: Timestamp,
     pub job: String,
+    /// The spec's file, from the checkout's root: specs of one checkout may share a history. Absent in older records.
+    pub spec: Option<String>,
     pub writer: Writer,
     /// The checked-out commit, in full; absent without git.
     pub commit: Option<String>,

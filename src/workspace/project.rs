@@ -23,7 +23,7 @@ use crate::workspace::checkout::{self, Checkout, CheckoutCode, CommitCheckout};
 use crate::workspace::environment::variable;
 use crate::workspace::organization;
 use crate::workspace::price_file;
-use crate::workspace::written_spec::{self, WrittenSpec};
+use crate::workspace::written_spec::{self, DEFAULT_PLACES, WrittenSpec};
 
 /// The gate's own folder, beside the spec.
 pub(crate) const STATE_FOLDER: &str = ".canary-gate";
@@ -277,6 +277,15 @@ impl Project {
             let _ = self.files.set(checkout::on_disk(&self.root, listed));
         }
         Ok(self.files.get().expect("it was just set"))
+    }
+
+    /// The other files of the checkout, from its root, that are named as this spec is, or as one is by default.
+    pub(crate) fn other_specs(&self) -> Result<Vec<PathBuf>, AppError> {
+        let own = Path::new(&self.place.file);
+        let names = [own, Path::new(DEFAULT_PLACES[0])].map(Path::file_name);
+        let paths = self.files()?.files().iter().map(|file| &file.path);
+        let is_other = |path: &&PathBuf| *path != own && names.contains(&path.file_name());
+        Ok(paths.filter(is_other).cloned().collect())
     }
 
     /// What counts for each job, by the base's policy too: to be asked for once that is applied.

@@ -93,10 +93,9 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
         false => Err(Unknown(format!("the base trains on {instance}"))),
     };
     let memory = memory.and_then(|base| ratio::compare_memory(before, now, base));
-    let other_machine = found.other_machine.as_ref().map(|machine| {
-        format!(
-            "the base was measured on another machine ({machine}), so a difference may be the machine's"
-        )
+    let doubted = doubted(found);
+    let noted = doubted.as_ref().map(|why| {
+        format!("{why}, so no breach is excused by it and no increase is judged: measure the base commit here, by `canary-gate run --all`")
     });
     let assumed = comparison.iter().flat_map(|one| one.notes.clone());
     let prices = (before_usd.ok(), now_usd.ok());
@@ -108,9 +107,23 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
             cost,
             memory,
             exceeded_then: exceeded_then(found, instance),
+            doubted,
         },
         delta,
-        notes: assumed.chain(other_machine).collect(),
+        notes: assumed.chain(noted).collect(),
+    })
+}
+
+/// Why a record may not be what the base commit takes here: another machine measured it, or it is of other code.
+fn doubted(found: &BaseResult) -> Option<String> {
+    let other_machine = found
+        .other_machine
+        .as_ref()
+        .map(|machine| format!("the base was measured on another machine ({machine})"));
+    let is_other_code = !found.baseline.is_same_code;
+    other_machine.or_else(|| {
+        is_other_code
+            .then(|| "no run of the base commit's own code is on record, only one of other code of its branch".to_owned())
     })
 }
 

@@ -26,6 +26,8 @@ pub struct Against {
     /// The lines that the base's own report showed as exceeded. An implicit line is judged by the limits of its own side, and
     /// the change may have lowered them.
     pub exceeded_then: Vec<LineKind>,
+    /// Why it may not be what the base takes here: then it excuses no breach, and no increase is judged by it.
+    pub doubted: Option<String>,
 }
 
 /// The breach of a budget line by the base, before the change.
@@ -95,6 +97,9 @@ pub(super) fn judge_increase(
     let Some(growth) = against.and_then(|against| against.growth(line.kind.metric())) else {
         return judged.not_applicable("there is no baseline to compare with");
     };
+    if let Some(why) = against.and_then(|against| against.doubted.as_ref()) {
+        return judged.not_applicable(why);
+    }
     match growth {
         Err(unknown) => judged.because(&unknown.0),
         Ok(growth) => {
@@ -127,7 +132,8 @@ pub(super) fn existing_breach(
 ) -> Option<ExistingBreach> {
     let certainty = budget.certainty;
     let is_broken = matches!(verdict, LineVerdict::Exceeded | LineVerdict::AtRisk);
-    if line.level == Level::Warn || !is_broken || line.kind.is_increase() {
+    let may_excuse = line.level != Level::Warn && against.doubted.is_none();
+    if !may_excuse || !is_broken || line.kind.is_increase() {
         return None;
     }
     let before = judge_line(line, budget, &against.base, offer, None);
@@ -174,6 +180,7 @@ mod tests {
             cost: unknown(),
             memory: unknown(),
             exceeded_then: vec![Memory.into(), Time.into()],
+            doubted: None,
         }
     }
 

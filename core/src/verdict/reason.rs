@@ -33,6 +33,9 @@ pub fn reason(
     };
     let say = |line: &JudgedLine| said.sentence(line);
     match (deciding, excused) {
+        (Some(line), None) if line.row.verdict == LineVerdict::Within => {
+            format!("{}{}", say(line), not_judged(lines))
+        }
         (Some(line), None) => say(line),
         (Some(line), Some(excused)) if line.row.verdict != LineVerdict::Within => {
             let side = words::side(excused.row.bound);
@@ -257,15 +260,32 @@ fn meaning(judged: &JudgedLine) -> &'static str {
     }
 }
 
+/// The written lines that would count and do not apply, after a sentence of one that is within.
+fn not_judged(lines: &[JudgedLine]) -> String {
+    let names = lines.iter().filter(|line| is_open(line)).map(|line| {
+        let why = line.reason.as_deref().unwrap_or("not here");
+        format!("{} ({why})", line.row.line.words())
+    });
+    match &names.collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        names => format!("; not judged: {}", names.join(", ")),
+    }
+}
+
+/// Whether a line is written, would count, and does not apply.
+fn is_open(line: &JudgedLine) -> bool {
+    line.origin == LineOrigin::Written
+        && line.row.verdict == LineVerdict::NotApplicable
+        && line.row.level == Level::Fail
+}
+
 fn no_line_decides(lines: &[JudgedLine]) -> String {
     let is_written = |line: &&JudgedLine| line.origin == LineOrigin::Written;
     let mut written = lines.iter().filter(is_written).peekable();
     if written.peek().is_none() {
         return "no budget is written".to_owned();
     }
-    match written.find(|line| {
-        line.row.verdict == LineVerdict::NotApplicable && line.row.level == Level::Fail
-    }) {
+    match written.find(|line| is_open(line)) {
         Some(line) => format!(
             "no budget line applies: {}, {}",
             line.row.line.words(),

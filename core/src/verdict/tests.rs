@@ -495,6 +495,7 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
         cost: unknown(),
         memory: unknown(),
         exceeded_then: Vec::new(),
+        doubted: None,
     };
     let mut budget = budget(&[at_most(Metric::Cost, 50.0)]);
     let verdict =

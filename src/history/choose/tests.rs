@@ -31,7 +31,7 @@ async fn base(history: &History, code_key: Option<&str>, branch: &str) -> (Optio
         branch,
     };
     let entries = entries(history).await;
-    seen(history.baseline(&entries, &wanted).await)
+    seen(history.baseline(&entries, &wanted, |_| true).await)
 }
 
 async fn newest_canary(history: &History, key: &str) -> (Option<i64>, usize) {
