@@ -53,7 +53,12 @@ pub fn hold_against_earlier(
     false
 }
 
+/// No drift is judged. A budget that is not kept is.
 fn not_judged(report: &mut JobReport, reason: &str) {
+    if report.verdict < Verdict::Within {
+        report.notes.push(reason.to_owned());
+        return;
+    }
     report.verdict = Verdict::NotJudged;
     report.reason = Reason::new(reason);
     if let Some(row) = report.forecasts.first_mut() {
