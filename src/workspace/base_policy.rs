@@ -100,12 +100,59 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
     grammar::distinct(places)
 }
 
+/// The place of the base's spec that became the one at `place`, from the checkout's root, among specs that may have come or gone since
+/// a change left its base; `None` where that is no new one, or none is gone.
+///
+/// # Errors
+///
+/// Several are gone, and it is like none of them: it would choose its own limits.
+pub(crate) fn moved_from(
+    place: &str,
+    specs: &[PathBuf],
+    [before, head]: [&Tree; 2],
+) -> AppResult<Option<String>> {
+    let place = Path::new(place);
+    let is_gone = |spec: &&PathBuf| before.get(spec).is_some() && head.get(spec).is_none();
+    let gone: Vec<&PathBuf> = specs.iter().filter(is_gone).collect();
+    if before.get(place).is_some() || gone.is_empty() {
+        return Ok(None);
+    }
+    let blob = |tree: &Tree, path: &Path| tree.get(path).map(|file| file.blob.clone());
+    let own = blob(head, place);
+    let same = |one: &&&PathBuf| gone.len() == 1 || blob(before, one) == own;
+    match gone.iter().find(same) {
+        Some(gone) => Ok(Some(gone.to_string_lossy().into_owned())),
+        None => Err(AppError::usage("this pull request takes several specs away and adds this one, so nobody knows whose limits it has")
+            .help("move one spec in a pull request, or several without a change to them")),
+    }
+}
+
+/// A commit's files at the places of the spec, the last at that of a spec which a change moved since it left `left`.
+pub(crate) fn spec_files(
+    checkout: &git::GitCheckout,
+    (commit, left): (&str, &str),
+    project: &Project,
+    spec: &SpecArguments,
+) -> AppResult<Vec<BaseFile>> {
+    let mut files = files_at(checkout, commit, places(project, spec))?;
+    if files.iter().any(|file| file.bytes.is_some()) {
+        return Ok(files);
+    }
+    let trees = [&checkout.tree(left)?, &checkout.tree("HEAD")?];
+    let name = Path::new(&project.place.file).file_name();
+    let paths = trees[0].files().iter().map(|file| &file.path);
+    let specs = Vec::from_iter(paths.filter(|path| path.file_name() == name).cloned());
+    let moved = moved_from(&project.place.file, &specs, trees)?;
+    files.extend(files_at(checkout, commit, moved.into_iter().collect())?);
+    Ok(files)
+}
+
 /// The tip of `--base`; `None` without the flag.
 pub(crate) fn base_of(
     project: &Project,
     spec: &SpecArguments,
     change: &ChangeArguments,
-) -> Result<Option<Base>, AppError> {
+) -> AppResult<Option<Base>> {
     let Some(name) = &change.base else {
         return Ok(None);
     };
@@ -116,7 +163,9 @@ pub(crate) fn base_of(
         .help("leave `--base` out, or run in a clone"));
     };
     let commit = checkout.resolve(name)?;
-    let files = files_at(checkout, &commit, places(project, spec))?;
+    let left = checkout.merge_base(name, "HEAD");
+    let left = left.unwrap_or_else(|_| commit.clone());
+    let files = spec_files(checkout, (&commit, &left), project, spec)?;
     let prices = files_at(checkout, &commit, price_place(&files))?;
     let replays = project.traits().replays;
     let tree = replays.then(|| checkout.tree(&commit).map(Arc::new));

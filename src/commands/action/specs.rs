@@ -13,7 +13,7 @@ use crate::code::{PathGlobs, PathKind, Tree};
 use crate::commands::run::Checked;
 use crate::console::{AppError, AppResult, files, printable};
 use crate::units::Usd;
-use crate::workspace::base_policy::CAP_OF_NEW_JOBS;
+use crate::workspace::base_policy::{self, CAP_OF_NEW_JOBS};
 use crate::workspace::written_spec::{self, folder_of};
 use crate::workspace::{Project, checkout};
 
@@ -136,27 +136,9 @@ impl Specs {
         })
     }
 
-    /// The place of the base's spec that became the one at `place`, from the checkout's root; `None` where that is no new one, or none
-    /// is gone.
-    ///
-    /// # Errors
-    ///
-    /// Several are gone, and it is like none of them: it would choose its own limits.
+    /// The place of the base's spec that became the one at `place`, see [`base_policy::moved_from`].
     pub(super) fn moved_from(&self, place: &str) -> AppResult<Option<String>> {
-        let place = Path::new(place);
-        let is_gone = |spec: &&PathBuf| self.before.get(spec).is_some();
-        let gone: Vec<&PathBuf> = self.moved.iter().filter(is_gone).collect();
-        if self.before.get(place).is_some() || gone.is_empty() {
-            return Ok(None);
-        }
-        let blob = |tree: &Tree, path: &Path| tree.get(path).map(|file| file.blob.clone());
-        let own = blob(&self.head, place);
-        let same = |one: &&&PathBuf| gone.len() == 1 || blob(&self.before, one) == own;
-        match gone.iter().find(same) {
-            Some(gone) => Ok(Some(gone.to_string_lossy().into_owned())),
-            None => Err(AppError::usage("this pull request takes several specs away and adds this one, so nobody knows whose limits it has")
-                .help("move one spec in a pull request, or several without a change to them")),
-        }
+        base_policy::moved_from(place, &self.moved, [&self.before, &self.head])
     }
 
     /// What is left of these limits: of all that specs before this one have spent, and of what they have for jobs that are new.
