@@ -110,7 +110,7 @@ mapping! {
         /// The age up to which an earlier canary is reused. Default: 14d.
         plain reuse: Seconds, or Seconds(14.0 * 86_400.0) => FieldRule::BASE.uncounted();
         /// The seed of the choice of sampled objects. Default: 1.
-        plain seed: u64, or 1 => FieldRule::HEAD;
+        plain seed: u64, or 1 => FieldRule::BASE;
         /// Whether memory and load are sampled inside the container: in script mode, or around the command of a plain
         /// image. Local canaries always are. Default: true.
         plain probe: ProbePolicy, or ProbePolicy::ScriptMode => FieldRule::BASE;

@@ -18,7 +18,9 @@ pub(super) fn apply_base_policy(
     // A pattern that no line of the budget reads is nobody's concern.
     let is_read = |field: &Field| {
         let pattern = field.path.strip_prefix("training.metrics.");
-        pattern.is_none_or(|name| reads(&from.budget, name))
+        pattern.is_none_or(|name| {
+            reads(&from.budget, name) || from.training.step_metric.as_deref() == Some(name)
+        })
     };
     // With the overrides of its budget.
     let [base, head] = [base, head].map(|spec| {

@@ -42,7 +42,7 @@ mapping! {
         plain metrics: Map<Text> as Vec<(String, String)> =>
             FieldRule::named("What it captures is judged by a line of the budget.");
         /// The metric that holds the seconds of a training step; a step is forecast from it.
-        optional step_metric: Text as String => FieldRule::HEAD;
+        optional step_metric: Text as String => FieldRule::BASE;
         /// How far the job is: a regular expression that captures what is done and, second, the total. Known libraries need none.
         optional progress: Text as String => FieldRule::HEAD;
         with local: LocalTraining => FieldRule::EACH.at("");
