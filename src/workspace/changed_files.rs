@@ -44,6 +44,7 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResul
                 printable(&odd.to_string_lossy())
             ));
         }
+        refuse_unknown(&paths, arguments, project)?;
         return Ok(Change::Paths {
             paths,
             between: format!("the list {}", file.display()),
@@ -75,12 +76,44 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResul
 /// A line of the list as a path. Git quotes a name with bytes other than those of plain text, unless `-c core.quotePath=false`; statuses
 /// and sums are of other lists.
 fn listed_path(line: &str) -> AppResult<PathBuf> {
-    if line.starts_with('"') || line.contains('\t') || line.contains(" | ") {
-        return Err(AppError::usage(format!("`{}` is not a path", printable(line))).help(
-            "list one path a line, unquoted and relative to the checkout root, as `git -c core.quotePath=false diff --name-only --no-renames` does",
-        ));
+    if line.starts_with('"')
+        || line.starts_with("[\"")
+        || line.contains('\t')
+        || line.contains(" | ")
+    {
+        return Err(not_a_path(line));
     }
     Ok(without_dots(&PathBuf::from(line)))
+}
+
+fn not_a_path(line: &str) -> AppError {
+    let line = printable(line);
+    let what = format!("`{line}` is not a path of the checkout, here or on the base");
+    AppError::usage(what).help("list one path a line, unquoted and relative to the checkout root, as `git -c core.quotePath=false diff --name-only --no-renames` does")
+}
+
+/// Refuses a path that is neither here nor on the base, such as one from another folder than the root: it would concern no job. Where
+/// no base is known it may be of a file that the change removes.
+fn refuse_unknown(
+    paths: &[PathBuf],
+    arguments: &ChangeArguments,
+    project: &Project,
+) -> AppResult<()> {
+    let is_gone = |path: &&PathBuf| project.root.join(path).symlink_metadata().is_err();
+    let mut gone = paths.iter().filter(is_gone).peekable();
+    let git = project.checkout.as_ref().and_then(Checkout::git);
+    let Some((git, _)) = git.zip(gone.peek()) else {
+        return Ok(());
+    };
+    let base = arguments.base.clone().or_else(|| git.default_base());
+    let commits = base.map(|base| [git.merge_base(&base, "HEAD"), git.resolve(&base)]);
+    let commits = commits.into_iter().flatten().flatten();
+    let trees = Vec::from_iter(commits.flat_map(|commit| git.tree(&commit)));
+    let is_unknown = |path: &&PathBuf| trees.iter().all(|tree| tree.get(path).is_none());
+    match gone.find(is_unknown).filter(|_| !trees.is_empty()) {
+        Some(path) => Err(not_a_path(&path.to_string_lossy())),
+        None => Ok(()),
+    }
 }
 
 /// The affected jobs, limited to `names` unless that is empty.
