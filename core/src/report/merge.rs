@@ -19,12 +19,18 @@ pub enum MergeError {
         first: usize,
         second: usize,
     },
+    /// A change is judged by what all of its jobs take at one commit.
+    #[error(
+        "report 1 is of commit {first}, and another is of {second}; measure all parts on one commit"
+    )]
+    OtherCommit { first: String, second: String },
 }
 
 /// One report with the jobs of all parts, in the order of the parts. Its verdict is the worst, its exit code that of
 /// the worst outcome whose code is not 0. What differs between the parts is left out and noted.
 pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     refuse_duplicates(&parts)?;
+    refuse_other_commits(&parts)?;
     let mut notes = Vec::new();
     for (number, part) in (1..).zip(&mut parts) {
         if make_consistent(part) {
@@ -46,6 +52,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
         }
         common.flatten().map(str::to_owned)
     };
+    // A part may not name its commit.
     let commit = common("commits", |part| part.commit.as_deref());
     let spec_hash = common("specs", |part| part.spec_hash.as_deref());
     let tool_version = common("versions of canary-gate", |part| Some(&part.tool_version));
@@ -90,6 +97,17 @@ fn refuse_duplicates(parts: &[Report]) -> Result<(), MergeError> {
         }
     }
     Ok(())
+}
+
+fn refuse_other_commits(parts: &[Report]) -> Result<(), MergeError> {
+    let mut known = parts.iter().filter_map(|part| part.commit.clone());
+    let Some(first) = known.next() else {
+        return Ok(());
+    };
+    match known.find(|other| *other != first) {
+        Some(second) => Err(MergeError::OtherCommit { first, second }),
+        None => Ok(()),
+    }
 }
 
 fn all_equal<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
@@ -179,11 +197,19 @@ mod tests {
     #[test]
     fn what_differs_is_left_out_and_noted() {
         let mut other = samples::of("within");
-        other.commit = Some("0000000111111122222223333333444444455555".to_owned());
+        other.commit = None;
         let merged = merge(vec![samples::of("over-budget"), other]).unwrap();
         assert_eq!(merged.commit, None);
         assert_eq!(merged.notes, ["the parts come from different commits"]);
         assert_eq!(merged.spec_hash, samples::of("over-budget").spec_hash);
+    }
+
+    #[test]
+    fn parts_of_two_commits_are_no_report() {
+        let mut other = samples::of("within");
+        other.commit = Some("0000000111111122222223333333444444455555".to_owned());
+        let error = merge(vec![samples::of("over-budget"), other]).unwrap_err();
+        insta::assert_snapshot!(error, @"report 1 is of commit 3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2, and another is of 0000000111111122222223333333444444455555; measure all parts on one commit");
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub(super) async fn report(
                 job.reason = Reason::new(&why).advising("check out the same commit in every leg");
                 (job.measurements, job.forecasts, job.notes) = (Vec::new(), Vec::new(), Vec::new());
             }
+            part.commit.clone_from(&commit);
         }
         parts.push(part);
     }
