@@ -72,6 +72,10 @@ pub struct Measurement {
     pub outcome: Outcome,
     /// Whether drawn files of each sampled channel were opened while it ran; absent where that was not watched, or nothing was sampled.
     pub sample_opened: Option<bool>,
+    /// The channels that canaries get whole and of which it opened no file, as far as they were watched.
+    pub unopened: Vec<String>,
+    /// A process that ran when the command had ended, where such took most of the CPU time: its work is not in the run's time.
+    pub left_running: Option<String>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,
     /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
@@ -264,6 +268,7 @@ impl Measurement {
             _ => {}
         }
         self.way_out = self.way_out.as_deref().map(&rewritten);
+        self.left_running = self.left_running.as_deref().map(&rewritten);
         self.notes = self.notes.iter().map(|note| rewritten(note)).collect();
         self
     }

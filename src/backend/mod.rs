@@ -327,7 +327,7 @@ pub struct CanaryResult {
     pub ended_pools: Vec<String>,
 }
 
-/// Whether a file of a sampled channel was opened that not every canary gets, on one host at least; `None` where that is not known.
+/// Whether a file of a channel was opened that not every canary gets, on one host at least; `None` where that is not known.
 fn was_read(channel: &ChannelData, hosts: &[Option<&ProbeReport>]) -> Option<bool> {
     let given: HashSet<&String> = channel.always.iter().map(|one| &one.key).collect();
     let mut is_known = true;
@@ -346,9 +346,14 @@ fn was_read(channel: &ChannelData, hosts: &[Option<&ProbeReport>]) -> Option<boo
 }
 
 /// Notes in a measurement whether its sample was read: of each sampled channel a drawn file. Of a run that holds all of the data
-/// nobody asks.
+/// nobody asks. And what of the full run it may lack: files of other channels, and the work of processes that it left.
 fn note_opened(measurement: &mut Measurement, run: &CanaryRun, hosts: &[Option<&ProbeReport>]) {
     let sampled = run.channels.iter().filter(|channel| channel.sampled);
+    let whole = run.channels.iter().filter(|channel| !channel.sampled);
+    let unopened = whole.filter(|channel| was_read(channel, hosts) == Some(false));
+    measurement.unopened = unopened.map(|channel| channel.name.clone()).collect();
+    let mut hosts_with_report = hosts.iter().flatten();
+    measurement.left_running = hosts_with_report.find_map(|host| host.left_running.clone());
     let mut read = Vec::new();
     for channel in sampled.filter(|_| !run.is_full()) {
         let was_read = was_read(channel, hosts);

@@ -41,6 +41,14 @@ pub enum Doubt {
         "is that of a sample unlike the rest of the data, {files} of the files with {bytes} of the bytes; name files of one kind, or leave `order` out"
     )]
     UnlikeTheRest { files: Fraction, bytes: Fraction },
+    /// A canary's command ended before the processes that did its work.
+    #[error(
+        "is that of commands which left their work running when they ended; let them wait for it"
+    )]
+    LeftRunning,
+    /// No canary opened a file of a channel that all of them had whole.
+    #[error("is that of canaries which opened no file of a whole channel, as the full run may")]
+    NotOpened,
     /// Its source looks so seldom that each canary may have had far more.
     #[error("was looked at only once a minute, so its peak may have been far higher")]
     LowerBound,

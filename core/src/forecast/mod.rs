@@ -124,7 +124,7 @@ pub struct Forecast {
     pub busy: Option<BusyMachine>,
     /// The time by the laws of the smaller canaries; absent unless the forecast itself is by the progress of a canary of all data.
     pub by_laws: Option<Predictive>,
-    /// What makes doubtful whatever follows from the canaries' sample.
+    /// What makes doubtful whatever follows from the canaries, as they did less than the full run or had a sample unlike it.
     pub unlike: Option<Doubt>,
     /// What makes the time doubtful: a full run that was begun for its progress and does not confirm it, canaries that stopped early, or
     /// that did so little that no growth shows.
@@ -355,7 +355,9 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         by_laws,
-        unlike: runs.largest().and_then(unlike_the_rest),
+        unlike: (left_running(runs).map(|_| Doubt::LeftRunning))
+            .or(unopened(runs).map(|_| Doubt::NotOpened))
+            .or_else(|| unlike_the_rest(runs.largest()?)),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
             .or_else(|| progress::stopped_early(runs))
             .or_else(|| runs.no_growth_seen()),
@@ -364,6 +366,24 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             .or_else(|| runs.largest().map(Measurement::reach)),
         did_all_work: runs.entered().iter().any(|run| run.work_share() >= 1.0),
     }
+}
+
+/// A process in which a canary's work went on when its command had ended.
+fn left_running<'a>(runs: &Runs<'a>) -> Option<&'a str> {
+    let mut entered = runs.entered().iter();
+    entered.find_map(|run| run.left_running.as_deref())
+}
+
+/// A channel of which no canary opened a file, and none was the full run, which then does not either.
+fn unopened<'a>(runs: &Runs<'a>) -> Option<&'a str> {
+    let mut channels = runs
+        .largest()
+        .filter(|run| run.reach() < 1.0)?
+        .unopened
+        .iter();
+    channels
+        .find(|name| runs.all_have(|run| run.unopened.contains(name)))
+        .map(String::as_str)
 }
 
 /// Whether the largest canary held far more of the bytes, or far less, than of the objects and than was asked for: then its objects are

@@ -17,7 +17,18 @@ pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
     let busy = other_work::busy(runs.entered()).map(|BusyMachine { taken, .. }| {
         format!("other work took {taken} of this machine: times are those of this hour")
     });
-    flat_time(runs, law).into_iter().chain(busy).collect()
+    let left = super::left_running(runs).map(|process| {
+        format!(
+            "a canary's command ended while `{process}`, which had done most of its work, still ran, and was ended: let the command wait for it, as `wait` in a shell does"
+        )
+    });
+    let unopened = super::unopened(runs).map(|channel| {
+        format!(
+            "no canary opened a file of channel `{channel}`, and the full run may later: let a canary get there (larger `canary.fractions`, or more frequent evaluation), or leave the channel out where nothing reads it"
+        )
+    });
+    let warnings = flat_time(runs, law).into_iter().chain(busy);
+    warnings.chain(left).chain(unopened).collect()
 }
 
 /// The question whether the script reads its data; `None` unless its time is the same over far more of them, it was not seen to

@@ -260,7 +260,9 @@ fn judge_line(
                 Doubt::UnlikeTheRest { files, bytes } if is_over => {
                     may_keep((files.0 / bytes.0).min(bytes.0 / files.0))
                 }
-                _ => is_asked,
+                Doubt::UnlikeTheRest { .. } => is_asked,
+                // They did less than the full run, so what is over stays so.
+                _ => is_asked && !is_over,
             });
             let unlike = unlike.filter(|_| is_of_time || of.is_some());
             let busy =

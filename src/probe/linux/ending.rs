@@ -8,7 +8,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
 use super::signals::CaughtSignals;
-use super::tree::{Look, ProcessTree, kill_groups, send};
+use super::tree::{Look, Process, ProcessTree, kill_groups, send};
 
 /// The grace period of processes that outlive the command.
 pub(super) const GRACE_FOR_LEFTOVERS: Duration = Duration::from_secs(2);
@@ -108,12 +108,12 @@ impl Shutdown {
     }
 }
 
-/// How many processes outlive the command's main process.
-pub(super) fn leftovers(tree: &mut ProcessTree, signals: &mut CaughtSignals) -> usize {
+/// The processes that outlive the command's main process.
+pub(super) fn leftovers(tree: &mut ProcessTree, signals: &mut CaughtSignals) -> Vec<Process> {
     let end = Instant::now() + SETTLING;
     loop {
-        let members = tree.members(Look::Thorough).len();
-        if members == 0 || Instant::now() >= end {
+        let members = tree.members(Look::Thorough);
+        if members.is_empty() || Instant::now() >= end {
             return members;
         }
         signals.wait(PAUSE);

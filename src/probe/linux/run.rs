@@ -26,9 +26,10 @@ use super::output::{CommandEnvironment, Output};
 use super::sandbox::MountNamespace;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
-use super::usage::CpuTime;
+use super::usage::{CpuTime, ticks_per_second};
 use super::{
     Destination, Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY, UsageScope,
+    procfs,
 };
 use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
@@ -191,6 +192,7 @@ impl<'a> WatchedRun<'a> {
                 container_host,
                 files_opened: BTreeMap::new(),
                 survivors_ended: 0,
+                left_running: None,
                 memory_total,
                 cores,
                 notes,
@@ -293,7 +295,9 @@ impl<'a> WatchedRun<'a> {
             let processes = self.processes();
             self.cpu.observe(wall, &processes);
         }
-        let survivors = leftovers(&mut self.tree, &mut self.signals);
+        let left = leftovers(&mut self.tree, &mut self.signals);
+        let (left_seconds, busiest) = busiest(&left);
+        let survivors = left.len();
         let (ending, mut shutdown) = ended.unzip();
         if shutdown.is_none() && survivors > 0 {
             shutdown = Some(Shutdown::begin(&mut self.tree, GRACE_FOR_LEFTOVERS));
@@ -313,7 +317,9 @@ impl<'a> WatchedRun<'a> {
         self.report.wall_seconds = Seconds(wall.as_secs_f64());
         let stopped = survivors.saturating_sub(stuck);
         self.report.survivors_ended = u32::try_from(stopped).unwrap_or(u32::MAX);
-        Ok(self.with_figures(stuck))
+        let mut report = self.with_figures(stuck);
+        report.left_running = busiest.filter(|_| 2.0 * left_seconds > report.cpu_seconds.0);
+        Ok(report)
     }
 
     /// The report of a run that ended.
@@ -416,6 +422,16 @@ impl<'a> WatchedRun<'a> {
             },
         }
     }
+}
+
+/// The CPU time of processes, and the name of the one with most.
+fn busiest(processes: &[Process]) -> (f64, Option<String>) {
+    let ticks = processes.iter().map(|process| process.cpu_ticks).sum();
+    let seconds = Duration::from_secs(ticks).as_secs_f64() / ticks_per_second();
+    let busiest = processes.iter().max_by_key(|process| process.cpu_ticks);
+    let name = busiest.and_then(|process| procfs::process(process.pid, "comm").ok());
+    let name = name.map(|name| String::from_utf8_lossy(&name).trim_end().to_owned());
+    (seconds, name)
 }
 
 /// Whether what is known of memory between two samples leaves open that it was several times as high.

@@ -35,6 +35,7 @@ fn report() -> ProbeReport {
         container_host: None,
         files_opened: BTreeMap::new(),
         survivors_ended: 0,
+        left_running: None,
         memory_total: Some(Bytes(16 << 30)),
         cores: 4.0,
         notes: Vec::new(),
