@@ -83,14 +83,6 @@ pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The pattern of the folder at the top that a path lies in, or of the file that lies there itself.
-pub(super) fn pattern_of(path: &str) -> String {
-    match path.split_once('/') {
-        Some((top, _)) => format!("{top}/**"),
-        None => path.to_owned(),
-    }
-}
-
 /// The ending of a file's name, in small letters.
 fn ending(path: &str) -> Option<String> {
     let (stem, ending) = name_of(path).rsplit_once('.')?;

@@ -1,7 +1,7 @@
 //! The draft of what a checkout holds: of a job on this machine, or of one on SageMaker. Where images, roles and data are, AWS knows
 //! and the checkout does not: these are for the user to fill in.
 
-use super::data::{FoundData, folder_of, name_of, pattern_of};
+use super::data::{FoundData, folder_of, name_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use super::text::masked;
 use crate::grammar::joined;
@@ -12,8 +12,6 @@ use crate::workspace::written_spec;
 
 /// The longest name of a job of which SageMaker takes the names of canaries, in characters.
 const LONGEST_NAME: usize = 40;
-/// The most files of packages, and folders of data, that are named among the files that trigger the job.
-const MOST_PATTERNS: usize = 4;
 /// The most other candidates that are named.
 const MOST_NAMED: usize = 5;
 /// The most channels beside the first, of a script that reads none by its variable.
@@ -77,7 +75,6 @@ fn draft(
         ("from", comment(&format!("{path} ({from})"))),
         ("found", also_found(overview, path)),
         ("job", yaml::text(&name_of_job(path))),
-        ("paths", paths(overview, is_here, path)),
         ("program", program.unwrap_or_default()),
         ("hyperparameters", hyperparameters.unwrap_or_default()),
         ("channels", channel_lines),
@@ -116,30 +113,6 @@ fn name_of_job(path: &str) -> String {
         true => "train".to_owned(),
         false => words.join("-"),
     }
-}
-
-/// The patterns of the files whose change triggers the job.
-fn paths(overview: &Overview, is_here: bool, path: &str) -> String {
-    let is_launch = overview.launches.iter().any(|place| path_of(place) == path);
-    if !path.contains('/') && !is_launch {
-        // The spec itself is never source; a document is no code.
-        return yaml::list(&["**", "!**/*.md"]);
-    }
-    // A script's helpers and settings lie beside it or are named, and so does what an image is made of.
-    let own = pattern_of(path);
-    let script = overview.scripts.iter().find(|script| script.path == path);
-    let is_named = |top: &&String| {
-        let name = top.trim_end_matches("/**");
-        **top != own && script.is_some_and(|script| script.has_parts_of(name))
-    };
-    let named = overview.tops.iter().filter(is_named);
-    let data = overview.data.iter().filter(|_| is_here).take(MOST_PATTERNS);
-    let data = data.map(|data| place_of(data) + if data.is_file() { "" } else { "**" });
-    let requirements = overview.requirements.iter().take(MOST_PATTERNS);
-    let mut patterns = Vec::from_iter([&own].into_iter().chain(named).cloned());
-    patterns.extend(data.chain(requirements.cloned()));
-    patterns.push("!**/*.md".to_owned());
-    yaml::list(&patterns)
 }
 
 /// The script of a job on SageMaker.

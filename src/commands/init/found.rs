@@ -2,9 +2,9 @@
 //! draft marks what it takes from them as a guess.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of, pattern_of};
+use super::data::{FoundData, SeenFile, data_folders, folder_of, name_of};
 use super::start::{ScriptStart, starts};
 use super::text::{PATTERNS, SourceText, pattern};
 use crate::grammar::distinct;
@@ -53,10 +53,6 @@ pub(super) struct Overview {
     /// The places of the lines by which Dockerfiles are of images that train.
     pub(super) containers: Vec<String>,
     pub(super) data: Vec<FoundData>,
-    /// Files that name packages to install.
-    pub(super) requirements: Vec<String>,
-    /// The patterns of the folders and files at the top.
-    pub(super) tops: BTreeSet<String>,
     /// The interpreter of the checkout's virtual environment, which no canary gets a copy of.
     pub(super) python: Option<String>,
 }
@@ -74,15 +70,11 @@ impl Overview {
         if let Some(script) = scripts.first_mut() {
             script.add_paths(texts);
         }
-        let paths = texts.iter().map(|text| text.path.clone());
-        let is_requirements = |path: &String| pattern("requirements").is_match(path);
         let is_named = |path: &str| (scripts.first()).is_some_and(|script| script.names(path));
         Self {
             launches: by_depth(texts.iter().filter_map(SourceText::launch)),
             containers: by_depth(texts.iter().filter_map(SourceText::container)),
             data: data_folders(seen, is_named),
-            requirements: by_depth(paths.filter(is_requirements)),
-            tops: texts.iter().map(|text| pattern_of(&text.path)).collect(),
             python: None,
             scripts,
         }
