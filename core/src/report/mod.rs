@@ -69,7 +69,7 @@ pub use json::{
 };
 pub use length::{page_within, render_within};
 pub use merge::{MergeError, merge};
-pub use status::{JobInProgress, Leftovers, ended, in_progress, status_line, unposted};
+pub use status::{Leftovers, ended, in_progress, status_line, unposted};
 pub use text::DOCUMENTS;
 pub use versus_twin::{BreakEven, VersusTwin};
 

@@ -4,20 +4,13 @@ use super::document::{Block, Document, DocumentLine, Headline};
 use super::footer::{self, ReportStamp};
 use super::words::{self, Quantity};
 use super::{Failure, JobReport, Label, Mark, Prose, Report, escape, help, markdown};
+use crate::change::AffectedJob;
 use crate::units::Usd;
 
 /// Of the line of a status, in characters.
 const LONGEST_LINE: usize = 140;
 /// Jobs beyond this are counted.
 const JOBS_SHOWN: usize = 20;
-
-/// A job that is being measured. May hold text of the pull request.
-#[derive(Debug, Clone)]
-pub struct JobInProgress {
-    pub name: String,
-    /// As written.
-    pub instance: String,
-}
 
 /// What is known to be left of a run that could cost money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,18 +22,20 @@ pub enum Leftovers {
     Unknown,
 }
 
-/// The comment while canaries run, which may cost `most` together; `None` where no price is known.
-pub fn in_progress(jobs: &[JobInProgress], most: Option<Usd>, stamp: &ReportStamp) -> String {
-    let what = match jobs {
+/// The comment while canaries of `affected` run, which may cost `most` together; `None` where no price is known. A job's name may be
+/// text of the pull request.
+pub fn in_progress(affected: &[AffectedJob<'_>], most: Option<Usd>, stamp: &ReportStamp) -> String {
+    let what = match affected {
         [] => Prose::own("measuring"),
-        [job] => Prose::fill("measuring {}", [Prose::name(&job.name)]),
+        [one] => Prose::fill("measuring {}", [Prose::name(&one.job.name)]),
         jobs => Prose::literal(format!("measuring {}", words::count(jobs.len(), "job"))),
     };
-    let shown = jobs.iter().take(JOBS_SHOWN);
-    let shown = shown.map(|JobInProgress { name, instance }| {
-        Prose::fill("{} on {}", [name, instance].map(Prose::name))
+    let shown = affected.iter().take(JOBS_SHOWN);
+    let shown = shown.map(|AffectedJob { job, .. }| {
+        let instance = job.instance.to_string();
+        Prose::fill("{} on {}", [&job.name, &instance].map(Prose::name))
     });
-    let further = words::beyond(jobs.len(), JOBS_SHOWN);
+    let further = words::beyond(affected.len(), JOBS_SHOWN);
     let further = further.map(|further| Prose::literal(format!("and {further} more")));
     let jobs = shown.chain(further).map(DocumentLine::more);
     let cost = match most {
@@ -140,13 +135,23 @@ pub fn status_line(report: &Report) -> String {
 mod tests {
     use super::super::{Policy, samples};
     use super::*;
+    use crate::spec::{self, Job};
 
     const ATTACK: &str = "x` | @everyone <img src=x>\n\n# y";
 
-    fn job(name: &str, instance: &str) -> JobInProgress {
-        JobInProgress {
+    fn job(name: &str) -> Job {
+        let spec = spec::read("canary-gate.yml", spec::init_template().as_bytes(), &[]);
+        Job {
             name: name.to_owned(),
-            instance: instance.to_owned(),
+            instance: "ml.m5.2xlarge".parse().unwrap(),
+            ..spec.unwrap().jobs.remove(0)
+        }
+    }
+
+    fn affected(job: &Job) -> AffectedJob<'_> {
+        AffectedJob {
+            job,
+            by: Vec::new(),
         }
     }
 
@@ -164,7 +169,8 @@ mod tests {
 
     #[test]
     fn while_canaries_run() {
-        let jobs = vec![job("churn", "ml.m5.2xlarge"); 25];
+        let churn = job("churn");
+        let jobs = vec![affected(&churn); 25];
         let one = in_progress(&jobs[..1], Some(Usd(5.0)), &stamp());
         insta::assert_snapshot!("in_progress", one);
         let text = in_progress(&jobs, None, &stamp());
@@ -213,7 +219,8 @@ mod tests {
             policy: Some(Policy::of(ATTACK, None)),
         };
         let ended = ended(ATTACK, Some(Usd(0.34)), Leftovers::Nothing, &hostile);
-        let begun = in_progress(&[job(ATTACK, ATTACK)], Some(Usd(5.0)), &hostile);
+        let job = job(ATTACK);
+        let begun = in_progress(&[affected(&job)], Some(Usd(5.0)), &hostile);
         for text in [begun, ended] {
             assert!(!text.contains("<img"), "{text}");
             assert!(!text.contains("@everyone"), "{text}");

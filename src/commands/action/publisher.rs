@@ -14,7 +14,7 @@ use crate::github::{
     HeadCheckKind, Intent, OlderComments, PostPlace, PostText, Publication, PullRequest, commands,
 };
 use crate::report::template::Template;
-use crate::report::{self, JobInProgress, ReportStamp};
+use crate::report::{self, ReportStamp};
 use crate::units::Usd;
 use crate::workspace::{Project, written_spec};
 
@@ -269,10 +269,6 @@ impl<'a> Publisher<'a> {
             comment: self.comment.clone(),
             ..BegunStep::default()
         });
-        let jobs = affected.iter().map(|one| JobInProgress {
-            name: one.job.name.clone(),
-            instance: one.job.instance.to_string(),
-        });
         // `None` where one has no price.
         let most = affected.iter().map(|one| {
             let is_priced = project.offer(&one.job.instance).unpriced().is_none();
@@ -281,7 +277,7 @@ impl<'a> Publisher<'a> {
         let limits = [request.max_spend, request.max_spend_per_pull_request].into_iter();
         let most = most.sum::<Option<Usd>>();
         let most = most.map(|most| limits.flatten().fold(most, crate::plan::least));
-        let body = report::in_progress(&Vec::from_iter(jobs), most, &self.stamp);
+        let body = report::in_progress(affected, most, &self.stamp);
         let state = CheckState::Running;
         self.write_check(state, (RUNNING, &body), &[]).await;
         let Some((github, comment)) = self.github.as_ref().zip(self.comment.as_ref()) else {
