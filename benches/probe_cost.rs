@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::{env, fs};
 
-use canary_gate::probe::{Destination, ProbeOptions, UsageScope, run};
+use canary_gate::probe::{ProbeOptions, run};
 use canary_gate_core::units::Seconds;
 
 /// Ten processes with 410 MiB each, for 20 seconds. They are started, not forked with their memory: nothing is shared.
@@ -42,7 +42,9 @@ fn main() {
 fn probe() {
     let report = run(&ProbeOptions {
         command: ["python3", "-c", TREE].map(OsString::from).to_vec(),
-        output: Destination::File("/dev/null".into()),
+        output: Some("/dev/null".into()),
+        mark: None,
+        gate_socket: false,
         max_runtime: None,
         grace: Seconds(10.0),
         opt_ml: None,
@@ -51,7 +53,7 @@ fn probe() {
         shared: Vec::new(),
         closed: None,
         end_with_parent: None,
-        scope: UsageScope::Command,
+        launched: false,
     })
     .expect("python3 is on PATH");
     // The first number is the time on a core in nanoseconds; of the main thread, and there is no other.

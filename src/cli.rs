@@ -1,6 +1,5 @@
 //! The command line: arguments and help, without logic.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -9,9 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use clap::ColorChoice as ColourChoice;
 
 use crate::grammar;
+use crate::probe::ProbeOptions;
 use crate::report::format::ReportFormat;
 use crate::spec::OnInconclusive;
-use crate::units::{Seconds, Usd};
+use crate::units::Usd;
 
 /// Forecast what a full training run will take from small canary runs, and fail CI on a projected overrun.
 #[derive(Debug, Parser)]
@@ -101,7 +101,7 @@ pub enum CliCommand {
         command: Vec<String>,
     },
     /// Run a command, sample its process tree, and print one JSON line at the end.
-    Probe(ProbeArguments),
+    Probe(ProbeOptions),
     /// Run as the GitHub Action: the gate on an event, with the report in a comment.
     ///
     /// All input comes from the runner's variables and the inputs of action.yml.
@@ -548,52 +548,4 @@ pub enum PolicyGrantee {
     Ci,
     /// The role that training jobs run as.
     Job,
-}
-
-#[derive(Debug, Args)]
-pub struct ProbeArguments {
-    /// Write the JSON line to this file instead of standard output.
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Start the line on standard output with `canary-gate-probe` and this text, which marks it among the command's own lines.
-    #[arg(
-        long,
-        value_name = "NONCE",
-        env = "CANARY_GATE_MARK",
-        hide_env_values = true
-    )]
-    pub mark: Option<String>,
-    /// Speak with the gate through standard input, a socket: get the command's environment, give the JSON line.
-    #[arg(long, hide = true, conflicts_with = "output")]
-    pub gate_socket: bool,
-    /// Stop the command after this time, e.g. `1h`.
-    #[arg(long, value_name = "DURATION")]
-    pub max_runtime: Option<Seconds>,
-    /// The time between SIGTERM and SIGKILL when the command is stopped.
-    #[arg(long, value_name = "DURATION", default_value = "10s")]
-    pub grace: Seconds,
-    /// A folder that the command sees as /opt/ml, if mount namespaces are allowed.
-    #[arg(long, value_name = "DIR")]
-    pub opt_ml: Option<PathBuf>,
-    /// A folder that the command may read and not write; repeatable. Without mount namespaces nothing is run.
-    #[arg(long, value_name = "DIR")]
-    pub read_only: Vec<PathBuf>,
-    /// A folder for what the command writes to read-only folders, /tmp and /var/tmp, where overlays are allowed.
-    #[arg(long, hide = true, value_name = "DIR")]
-    pub writes: Option<PathBuf>,
-    /// A folder in /tmp or /var/tmp that the command writes to like others; repeatable.
-    #[arg(long, hide = true, value_name = "DIR")]
-    pub shared: Vec<PathBuf>,
-    /// A list of files that the command may not open, where mount namespaces are allowed.
-    #[arg(long, hide = true, value_name = "FILE")]
-    pub closed: Option<PathBuf>,
-    /// Stop the command when the process with this number, which started the probe, ends.
-    #[arg(long, value_name = "PID")]
-    pub end_with_parent: Option<i32>,
-    /// Measure all processes of the launcher that started the probe, such as torchrun or mpirun, and the container's memory.
-    #[arg(long, hide = true)]
-    pub launched: bool,
-    /// The command and its arguments.
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub command: Vec<OsString>,
 }

@@ -5,7 +5,7 @@
 //! command started has ended, including daemons.
 //!
 //! - The tree is everything below the probe in `/proc`. The probe is a child subreaper, so no process can leave the tree.
-//! - Under a launcher that starts several processes on a host ([`UsageScope::Launcher`]) the launcher's whole tree counts.
+//! - Under a launcher that starts several processes on a host ([`ProbeOptions::launched`]) the launcher's whole tree counts.
 //! - Memory is what cannot be reclaimed: anonymous and shared pages, never page cache or mapped files.
 //! - A share (CPU, I/O wait, GPU) is a percentage of the whole host, 0-100 %.
 //!
@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,52 +86,56 @@ pub const MARK_VARIABLE: &str = "CANARY_GATE_MARK";
 
 /// What to run, and within which limits. The command inherits stdout and stderr of the probe, and stdin and environment too
 /// unless the gate sends them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub struct ProbeOptions {
-    /// The program and its arguments; a program without `/` is searched on PATH.
-    pub command: Vec<OsString>,
-    pub output: Destination,
-    /// The command is stopped after this time; absent: never.
+    // Opened before the command starts, and never through a link.
+    /// Write the JSON line to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Start the line on standard output with `canary-gate-probe` and this text, which marks it among the command's own lines.
+    #[arg(
+        long,
+        value_name = "NONCE",
+        env = MARK_VARIABLE,
+        hide_env_values = true
+    )]
+    pub mark: Option<String>,
+    // The socket is a `GateSocket`. The command's own standard input is empty then.
+    /// Speak with the gate through standard input, a socket: get the command's environment, give the JSON line.
+    #[arg(long, hide = true, conflicts_with = "output")]
+    pub gate_socket: bool,
+    /// Stop the command after this time, e.g. `1h`.
+    #[arg(long, value_name = "DURATION")]
     pub max_runtime: Option<Seconds>,
-    /// From SIGTERM to SIGKILL.
+    /// The time between SIGTERM and SIGKILL when the command is stopped.
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub grace: Seconds,
-    /// A directory that the command sees as `/opt/ml`.
+    /// A folder that the command sees as /opt/ml, if mount namespaces are allowed.
+    #[arg(long, value_name = "DIR")]
     pub opt_ml: Option<PathBuf>,
-    /// Folders that the command may read and not write.
+    /// A folder that the command may read and not write; repeatable. Without mount namespaces nothing is run.
+    #[arg(long, value_name = "DIR")]
     pub read_only: Vec<PathBuf>,
-    /// A folder for what it writes to those all the same, and to [`TEMPORARY`] folders, where overlays are allowed.
+    /// A folder for what the command writes to read-only folders, /tmp and /var/tmp, where overlays are allowed.
+    #[arg(long, hide = true, value_name = "DIR")]
     pub writes: Option<PathBuf>,
-    /// What of the temporary folders is the machine's also where it writes.
+    /// A folder in /tmp or /var/tmp that the command writes to like others; repeatable.
+    #[arg(long, hide = true, value_name = "DIR")]
     pub shared: Vec<PathBuf>,
-    /// A list of files that the command may not open, where mount namespaces are allowed: their paths, with a zero byte between.
+    /// A list of files that the command may not open, where mount namespaces are allowed.
+    #[arg(long, hide = true, value_name = "FILE")]
     pub closed: Option<PathBuf>,
-    /// The command is stopped when the process with this number, which started the probe, has ended; absent: it continues.
+    /// Stop the command when the process with this number, which started the probe, ends.
+    #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,
-    pub scope: UsageScope,
-}
-
-/// Where the JSON line goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Destination {
-    Stdout {
-        /// Identifies the line among the command's own lines; absent: the line is only JSON.
-        mark: Option<String>,
-    },
-    /// Opened before the command starts, and never through a link.
-    File(PathBuf),
-    /// To the gate at the other end of standard input, a [`GateSocket`], which gives the command's environment. The
-    /// command's own standard input is empty then.
-    Gate,
-}
-
-/// Whose usage counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsageScope {
-    /// The command and all that it starts.
-    Command,
-    /// All processes of the launcher that started the probe as the first of several on this host. Memory is that of the probe's
-    /// own cgroup, which in a container is the container's. What is not the command's is looked at, and never ended.
-    Launcher,
+    // Memory is that of the probe's own cgroup, which in a container is the container's. What is not the command's is looked at,
+    // and never ended.
+    /// Measure all processes of the launcher that started the probe, such as torchrun or mpirun, and the container's memory.
+    #[arg(long, hide = true)]
+    pub launched: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
 }
 
 /// What one command used, and how it ended.

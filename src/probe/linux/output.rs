@@ -9,43 +9,43 @@ use std::os::unix::fs::OpenOptionsExt;
 use nix::libc;
 
 use super::error::ProbeError;
-use super::{Destination, MARKED_LINE, ProbeReport, gate_socket};
+use super::{MARKED_LINE, ProbeOptions, ProbeReport, gate_socket};
 
 /// Names and values.
 pub(super) type CommandEnvironment = Vec<(OsString, OsString)>;
 
 /// The destination of the report.
 pub(super) struct Output<'a> {
-    destination: &'a Destination,
+    options: &'a ProbeOptions,
     /// Absent for standard output.
     opened: Option<File>,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn open(destination: &'a Destination) -> Result<Self, ProbeError> {
-        let opened = match destination {
-            Destination::Stdout { .. } => Ok(None),
-            Destination::Gate => {
+    pub(super) fn open(options: &'a ProbeOptions) -> Result<Self, ProbeError> {
+        let opened = match &options.output {
+            _ if options.gate_socket => {
                 (io::stdin().as_fd().try_clone_to_owned()).map(|socket| Some(File::from(socket)))
             }
-            Destination::File(path) => {
-                let mut options = OpenOptions::new();
-                options.write(true).create(true).truncate(true).mode(0o600);
-                options.custom_flags(libc::O_NOFOLLOW).open(path).map(Some)
+            Some(path) => {
+                let mut new = OpenOptions::new();
+                new.write(true).create(true).truncate(true).mode(0o600);
+                new.custom_flags(libc::O_NOFOLLOW).open(path).map(Some)
             }
+            None => Ok(None),
         };
         Ok(Self {
-            opened: opened.map_err(|source| refused(destination, source))?,
-            destination,
+            opened: opened.map_err(|source| refused(options, source))?,
+            options,
         })
     }
 
     /// The environment of the command, if the gate gives it.
     pub(super) fn environment(&mut self) -> Result<Option<CommandEnvironment>, ProbeError> {
-        match (&mut self.opened, self.destination) {
-            (Some(socket), Destination::Gate) => gate_socket::environment(socket)
+        match &mut self.opened {
+            Some(socket) if self.options.gate_socket => gate_socket::environment(socket)
                 .map(Some)
-                .map_err(|source| refused(self.destination, source)),
+                .map_err(|source| refused(self.options, source)),
             _ => Ok(None),
         }
     }
@@ -54,7 +54,7 @@ impl<'a> Output<'a> {
     pub(super) fn write(self, report: &ProbeReport) -> Result<(), ProbeError> {
         let mut line = serde_json::to_vec(report).expect("a report is plain data");
         line.push(b'\n');
-        if let Destination::Stdout { mark: Some(mark) } = self.destination {
+        if let (None, Some(mark)) = (&self.opened, &self.options.mark) {
             // The command's last line may lack a line end.
             line.splice(0..0, format!("\n{MARKED_LINE} {mark} ").into_bytes());
         }
@@ -66,17 +66,17 @@ impl<'a> Output<'a> {
                 written => written,
             },
         };
-        written.map_err(|source| refused(self.destination, source))
+        written.map_err(|source| refused(self.options, source))
     }
 }
 
 /// Why the destination does not take the report, or the gate does not give the environment.
-fn refused(destination: &Destination, source: io::Error) -> ProbeError {
-    match destination {
-        Destination::Stdout { .. } => ProbeError::Stdout(source),
-        Destination::File(path) => ProbeError::Output(path.clone(), source),
-        Destination::Gate => {
+fn refused(options: &ProbeOptions, source: io::Error) -> ProbeError {
+    match &options.output {
+        _ if options.gate_socket => {
             ProbeError::Process("speaking with the gate through standard input", source)
         }
+        Some(path) => ProbeError::Output(path.clone(), source),
+        None => ProbeError::Stdout(source),
     }
 }

@@ -27,10 +27,7 @@ use super::sandbox::MountNamespace;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::{CpuTime, ticks_per_second};
-use super::{
-    Destination, Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY, UsageScope,
-    procfs,
-};
+use super::{Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY, procfs};
 use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
 
@@ -54,7 +51,7 @@ const SMALL: Bytes = Bytes(64 * Bytes::MIB);
 /// the report could not be written. Call it once in a process, before a second thread starts.
 pub fn run(options: &ProbeOptions) -> Result<ProbeReport, ProbeError> {
     // Opened first, so that an unwritable file fails before the command runs for hours.
-    let mut output = Output::open(&options.output)?;
+    let mut output = Output::open(options)?;
     let environment = output.environment()?;
     let report = WatchedRun::start(options, environment.as_ref())?.watch()?;
     output.write(&report)?;
@@ -97,14 +94,14 @@ impl<'a> WatchedRun<'a> {
         let memory_controller = Controller::of_this_process("memory");
         let memory_total = memory_total(memory_controller.as_ref());
         let cores = cores();
-        let is_of_command = options.scope == UsageScope::Command;
+        let is_of_command = !options.launched;
         let own = memory_controller.as_ref().filter(|_| is_of_command);
         let cgroup = own.and_then(|own| OwnCgroup::create(own, Pid::this().as_raw()));
         // Before the command, which could write another.
-        let container = match &options.output {
-            Destination::Stdout { mark: Some(_) } => container_host::here(),
-            _ => None,
-        };
+        let is_on_stdout = !options.gate_socket && options.output.is_none();
+        let container = (is_on_stdout && options.mark.is_some())
+            .then(container_host::here)
+            .flatten();
         let (container_host, container_base) = container.unzip();
         let oom_kills = OomKills::watch(memory_controller.as_ref());
         // Beside a launcher's first process the others may have opened theirs already.
@@ -130,8 +127,7 @@ impl<'a> WatchedRun<'a> {
         (mounts.make_read_only(&options.read_only, options.writes.as_deref()))
             .map_err(ProbeError::NotReadOnly)?;
         let mut tree = ProcessTree::of_this_process();
-        let mut launched =
-            (options.scope == UsageScope::Launcher).then(ProcessTree::of_the_launcher);
+        let mut launched = (options.launched).then(ProcessTree::of_the_launcher);
         let cpu = CpuTime::new(cores);
         let load = HostLoad::new(cgroup.as_ref());
         let started = Instant::now();
