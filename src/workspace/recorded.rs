@@ -29,5 +29,5 @@ pub(crate) fn report(file: &Path) -> AppResult<Report> {
     let refuse = || AppError::usage(format!("the report {} cannot be read", file.display()));
     let text = files::read_text(file)
         .or_fail(|| refuse().help("a report is what `run --output report.json` wrote"))?;
-    report::from_json(&text).map_err(|error| refuse().help(error.help()).caused_by(error))
+    report::from_json(&text).map_err(|error| refuse().help(&error.help).caused_by(error))
 }

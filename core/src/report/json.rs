@@ -9,35 +9,8 @@ use super::redact::redact;
 use super::{Report, SCHEMA_VERSION};
 use crate::measurement::Measurement;
 use crate::measurement::table::plain_words;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::secret::unseen::visible_json;
-
-/// A text is not a report that this program can read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReportError {
-    #[error("not a report: {problem} (line {line}, column {column})")]
-    Malformed {
-        problem: String,
-        /// From 1; 0 where a value as a whole is wrong.
-        line: usize,
-        column: usize,
-    },
-    #[error("the report has schema version {found}; this program reads up to {SCHEMA_VERSION}")]
-    Newer { found: u64 },
-}
-
-impl ReportError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::Malformed { .. } => {
-                "give a file that `canary-gate run --output report.json` wrote; `canary-gate schema report` prints its form"
-            }
-            Self::Newer { .. } => {
-                "it was written by a newer canary-gate: render it with that version, or make it again with this one"
-            }
-        }
-    }
-}
 
 /// The report, indented, with a newline at its end. Absent is an omitted key: there is no `null`. An estimate or a
 /// law with a number that JSON cannot hold is no estimate, and is left out.
@@ -122,22 +95,27 @@ fn is_incomplete(value: &Value) -> bool {
 }
 
 /// Reads a report. Keys that this version does not know are passed over: the form only grows.
-pub fn from_json(text: &str) -> Result<Report, ReportError> {
+///
+/// # Errors
+///
+/// A text is not a report that this program can read. Lines and columns count from 1; a column is 0 where a value as a whole is wrong.
+pub fn from_json(text: &str) -> OutsideResult<Report> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         schema_version: u64,
     }
-    let malformed = |error: serde_json::Error| ReportError::Malformed {
-        problem: plain_words(&error),
-        line: error.line(),
-        column: error.column(),
+    let malformed = |error: serde_json::Error| {
+        let (problem, line, column) = (plain_words(&error), error.line(), error.column());
+        OutsideError::of(format!("not a report: {problem} (line {line}, column {column})"))
+            .help("give a file that `canary-gate run --output report.json` wrote; `canary-gate schema report` prints its form")
     };
     // The version first: a newer form may differ anywhere else.
     let Versioned { schema_version } = serde_json::from_str(text).map_err(malformed)?;
     if schema_version > u64::from(SCHEMA_VERSION) {
-        return Err(ReportError::Newer {
-            found: schema_version,
-        });
+        return Err(OutsideError::of(format!(
+            "the report has schema version {schema_version}; this program reads up to {SCHEMA_VERSION}"
+        ))
+        .help("it was written by a newer canary-gate: render it with that version, or make it again with this one"));
     }
     serde_json::from_str(text).map_err(malformed)
 }
@@ -209,7 +187,7 @@ mod tests {
         report.jobs[0].notes = vec!["a\u{202e}b\u{e0041}".to_owned()];
         let text = to_json(&report);
         assert!(text.contains(r"a\u202eb\udb40\udc41"), "{text}");
-        assert_eq!(from_json(&text), Ok(report));
+        assert_eq!(from_json(&text).unwrap(), report);
     }
 
     #[test]
@@ -264,18 +242,17 @@ mod tests {
     #[test]
     fn a_newer_report_is_refused_politely() {
         let error = from_json(r#"{"schema_version": 2, "verdict": {"new": "form"}}"#).unwrap_err();
-        assert_eq!(error, ReportError::Newer { found: 2 });
         assert_eq!(
             error.to_string(),
             "the report has schema version 2; this program reads up to 1"
         );
-        assert!(error.help().contains("newer canary-gate"));
+        assert!(error.help.contains("newer canary-gate"));
     }
 
     #[test]
     fn an_unknown_key_is_passed_over() {
         let text = to_json(&samples::of("within")).replacen('{', "{\"from_the_future\": [1],", 1);
-        assert_eq!(from_json(&text), Ok(samples::of("within")));
+        assert_eq!(from_json(&text).unwrap(), samples::of("within"));
     }
 
     #[test]
@@ -296,13 +273,9 @@ mod tests {
             ),
             ("{\"a\": 1,\n}", "trailing comma", 2, 1),
         ] {
-            let found = from_json(text).unwrap_err();
-            let expected = ReportError::Malformed {
-                problem: problem.to_owned(),
-                line,
-                column,
-            };
-            assert_eq!(found, expected);
+            let found = from_json(text).unwrap_err().to_string();
+            let place = format!("(line {line}, column {column})");
+            assert_eq!(found, format!("not a report: {problem} {place}"));
         }
     }
 

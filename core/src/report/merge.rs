@@ -6,29 +6,18 @@ use super::consistent::make_consistent;
 use super::words::distinct;
 use super::{Report, SCHEMA_VERSION};
 use crate::exit;
+use crate::outside_error::{OutsideError, OutsideResult};
 
-/// The parts do not make one report. Parts are counted from 1, in the order given.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    #[error("no report was given")]
-    Nothing,
-    /// One job has two answers, and nothing says which one counts.
-    #[error("job `{job}` is in report {first} and again in report {second}; give each job once")]
-    DuplicateJob {
-        job: String,
-        first: usize,
-        second: usize,
-    },
-    /// A change is judged by what all of its jobs take at one commit.
-    #[error(
-        "report 1 is of commit {first}, and another is of {second}; measure all parts on one commit"
-    )]
-    OtherCommit { first: String, second: String },
-}
+const HELP: &str = "each job belongs in one part; name each part once";
 
 /// One report with the jobs of all parts, in the order of the parts. Its verdict is the worst, its exit code that of
 /// the worst outcome whose code is not 0. What differs between the parts is left out and noted.
-pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
+///
+/// # Errors
+///
+/// There is no part; one job has two answers, and nothing says which one counts; or two parts are of two commits. Parts are counted
+/// from 1, in the order given.
+pub fn merge(mut parts: Vec<Report>) -> OutsideResult<Report> {
     refuse_duplicates(&parts)?;
     refuse_other_commits(&parts)?;
     let mut notes = Vec::new();
@@ -42,7 +31,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     let verdict = parts.iter().map(|part| part.verdict).min();
     let generated_at = parts.iter().map(|part| part.generated_at).max();
     let (Some(verdict), Some(generated_at)) = (verdict, generated_at) else {
-        return Err(MergeError::Nothing);
+        return Err(OutsideError::of("no report was given").help(HELP));
     };
     let exit_code = exit::worst(&parts.iter().map(|part| part.exit_code).collect::<Vec<_>>());
     let mut common = |what, value: fn(&Report) -> Option<&str>| {
@@ -86,26 +75,31 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     })
 }
 
-fn refuse_duplicates(parts: &[Report]) -> Result<(), MergeError> {
+fn refuse_duplicates(parts: &[Report]) -> OutsideResult<()> {
     let mut seen = HashMap::new();
     for (second, part) in (1..).zip(parts) {
         for job in &part.jobs {
             if let Some(first) = seen.insert(&job.name, second) {
-                let job = job.name.clone();
-                return Err(MergeError::DuplicateJob { job, first, second });
+                let job = &job.name;
+                return Err(OutsideError::of(format!(
+                    "job `{job}` is in report {first} and again in report {second}; give each job once"
+                ))
+                .help(HELP));
             }
         }
     }
     Ok(())
 }
 
-fn refuse_other_commits(parts: &[Report]) -> Result<(), MergeError> {
-    let mut known = parts.iter().filter_map(|part| part.commit.clone());
-    let Some(first) = known.next() else {
-        return Ok(());
-    };
-    match known.find(|other| *other != first) {
-        Some(second) => Err(MergeError::OtherCommit { first, second }),
+/// A change is judged by what all of its jobs take at one commit.
+fn refuse_other_commits(parts: &[Report]) -> OutsideResult<()> {
+    let mut known = parts.iter().filter_map(|part| part.commit.as_deref());
+    let first = known.next();
+    match first.zip(known.find(|other| Some(*other) != first)) {
+        Some((first, second)) => Err(OutsideError::of(format!(
+            "report 1 is of commit {first}, and another is of {second}; measure all parts on one commit"
+        ))
+        .help(HELP)),
         None => Ok(()),
     }
 }
@@ -191,7 +185,8 @@ mod tests {
             error.to_string(),
             "job `churn` is in report 1 and again in report 3; give each job once"
         );
-        assert_eq!(merge(Vec::new()), Err(MergeError::Nothing));
+        let nothing = merge(Vec::new()).unwrap_err();
+        assert_eq!(nothing.to_string(), "no report was given");
     }
 
     #[test]
@@ -215,7 +210,7 @@ mod tests {
     #[test]
     fn one_part_stays_as_it_is() {
         for (name, report) in samples::all() {
-            assert_eq!(merge(vec![report.clone()]), Ok(report), "{name}");
+            assert_eq!(merge(vec![report.clone()]).unwrap(), report, "{name}");
         }
     }
 }

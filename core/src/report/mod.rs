@@ -64,11 +64,9 @@ pub use comparison::BUSY_GPU;
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
 pub use footer::ReportStamp;
-pub use json::{
-    ReportError, from_json, measurement_schema, omit_nulls, published, report_schema, to_json,
-};
+pub use json::{from_json, measurement_schema, omit_nulls, published, report_schema, to_json};
 pub use length::{page_within, render_within};
-pub use merge::{MergeError, merge};
+pub use merge::merge;
 pub use status::{Leftovers, ended, in_progress, status_line, unposted};
 pub use text::DOCUMENTS;
 pub use versus_twin::{BreakEven, VersusTwin};
