@@ -1,5 +1,10 @@
 //! Why a request to GitHub, or to GitLab, failed, and what to do about it.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
 use super::line::line;
 use super::retry::Refusal;
 use super::service::Service;
@@ -14,7 +19,7 @@ pub struct ForgeError {
 }
 
 /// What a caller can make of a failed request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum ForgeErrorKind {
     /// It may succeed later: no answer, trouble of the server, a rate limit.
     Passing,
@@ -31,6 +36,19 @@ pub enum ForgeErrorKind {
     /// Somebody must correct it.
     Other,
 }
+
+/// What is said of a refusal.
+#[derive(Deserialize)]
+struct KnownRefusal {
+    kind: ForgeErrorKind,
+    what: String,
+    help: String,
+}
+
+static REFUSALS: LazyLock<HashMap<String, KnownRefusal>> = LazyLock::new(|| {
+    let listed = include_str!("error/refusals.json");
+    serde_json::from_str(listed).expect("a constant that tests read")
+});
 
 const REPORT: &str = "read the service's message; if the request looks wrong, this is a bug in canary-gate: please report it";
 
@@ -121,64 +139,39 @@ impl Service {
         refusal: &Refusal,
         tries: u32,
     ) -> ForgeError {
-        use ForgeErrorKind::{Forbidden, NotFound, Other, Passing};
+        let (status, message) = (refusal.status, &refusal.message);
         let request = line(&format!("{method} {path}"));
-        let Refusal {
-            status, message, ..
-        } = refusal;
         let needed = needed_permission(method, path);
-        let block = permissions_block(needed);
-        let (kind, what, help) = match status {
-            _ if refusal.is_rate_limit() => (
-                Passing,
-                format!("'s rate limit is used up ({request}: {message})"),
-                match refusal.until() {
-                    Some(until) => format!("run the job again after {until}, with fewer jobs at a time"),
-                    None => "run the job again in a few minutes, with fewer jobs at a time".to_owned(),
-                },
-            ),
-            401 => (
-                Other,
-                format!(" rejected the token ({request}: 401, {message})"),
-                "give the input github-token `${{ github.token }}`, which is the default; a custom token may have expired".to_owned(),
-            ),
-            403 => (
-                Forbidden,
-                format!(" refused {request}: 403, {message}"),
-                match message.contains("locked") {
-                    true => "the conversation is locked: unlock it for the comment, or set the input `comment: off`".to_owned(),
-                    false => format!(
-                        "the job's token lacks `{needed}`; grant it, with what else the gate needs:\n\n{block}\n\nOn a pull request \
-                         from a fork or from Dependabot the token cannot write; an organization's rule may refuse it too."
-                    ),
-                },
-            ),
-            404 => (
-                NotFound,
-                format!(" has nothing at {request} (404)"),
-                format!("check that it still exists; a private repository gives the same answer if the job lacks `{needed}`:\n\n{block}"),
-            ),
+        let until = refusal.until().map(|until| until.to_string());
+        let case = match status {
+            _ if refusal.is_rate_limit() && until.is_some() => "rate limit until",
+            _ if refusal.is_rate_limit() => "rate limit",
+            401 => "rejected token",
+            403 if message.contains("locked") => "locked conversation",
+            403 => "lacking permission",
+            404 => "nothing there",
             // The repository has issues disabled, or the issue was deleted.
-            410 if ISSUES.contains(&needed) => (
-                NotFound,
-                format!(" has nothing at {request} any more: 410, {message}"),
-                "where issues are disabled in this repository, enable them in its settings under General, Features, or set the input \
-                 `issue: off`".to_owned(),
-            ),
+            410 if ISSUES.contains(&needed) => "no issues",
             422 => return self.unprocessable(&request, message),
-            500..=599 => (
-                Passing,
-                format!(" failed at {request}: {status}, after {tries} attempts"),
-                format!("run the job again; see {} for outages", self.status),
-            ),
-            _ => (
-                Other,
-                format!(" answered {request} with {status}: {message}"),
-                REPORT.to_owned(),
-            ),
+            500..=599 => "server trouble",
+            _ => "other",
+        };
+        let known = &REFUSALS[case];
+        // What the service says comes last: nothing in it is a name.
+        let filled = |text: &str| {
+            let text = text
+                .replace("<needed>", needed)
+                .replace("<page>", self.status);
+            let text = text.replace("<block>", &permissions_block(needed));
+            let text = text.replace("<until>", until.as_deref().unwrap_or_default());
+            let text = text.replace("<status>", &status.to_string());
+            let text = text.replace("<tries>", &tries.to_string());
+            text.replace("<request>", &request)
+                .replace("<message>", message)
         };
         let may_not = self.may_not.filter(|_| matches!(status, 401 | 403 | 404));
-        self.error(kind, &what, may_not.map_or(help, str::to_owned))
+        let help = may_not.map_or_else(|| filled(&known.help), str::to_owned);
+        self.error(known.kind, &filled(&known.what), help)
     }
 }
 
