@@ -311,47 +311,25 @@ pub fn price(price: &Price) -> String {
 mod tests {
     use super::*;
 
-    fn estimate(point: f64, lower: f64, upper: f64) -> Estimate {
-        Estimate {
-            point,
-            lower,
-            upper,
-            level: 0.9,
-        }
-    }
-
     #[test]
     fn a_number_carries_its_unit_and_its_interval() {
-        for (quantity, estimate, shown) in [
-            (
-                Quantity::Time,
-                estimate(20520.0, 18300.0, 23460.0),
-                "5h 42m (5h 05m–6h 31m)",
-            ),
-            (
-                Quantity::Money,
-                estimate(63.4, 56.0, 72.0),
-                "63 USD (56–72)",
-            ),
-            (
-                Quantity::Money,
-                estimate(0.5, 0.41, 0.0),
-                "0.50 USD (0.41–0)",
-            ),
-            (Quantity::Percent, estimate(71.0, 66.0, 78.0), "71% (66–78)"),
-            (Quantity::Percent, estimate(94.0, 94.1, 93.9), "94%"),
-            (Quantity::Time, estimate(60.0, 1.0, 1e300), "1m (1.0s–∞)"),
-            (
-                Quantity::StepTime,
-                estimate(0.3204, 0.0042, 1.42),
-                "320ms (4.2ms–1.4s)",
-            ),
-            (
-                Quantity::StepTime,
-                estimate(0.000_005_2, 0.0, 0.9951),
-                "0.0052ms (0.00s–1.00s)",
-            ),
+        use Quantity::{Money, Percent, StepTime, Time};
+        for (quantity, [point, lower, upper], shown) in [
+            (Time, [20520.0, 18300.0, 23460.0], "5h 42m (5h 05m–6h 31m)"),
+            (Money, [63.4, 56.0, 72.0], "63 USD (56–72)"),
+            (Money, [0.5, 0.41, 0.0], "0.50 USD (0.41–0)"),
+            (Percent, [71.0, 66.0, 78.0], "71% (66–78)"),
+            (Percent, [94.0, 94.1, 93.9], "94%"),
+            (Time, [60.0, 1.0, 1e300], "1m (1.0s–∞)"),
+            (StepTime, [0.3204, 0.0042, 1.42], "320ms (4.2ms–1.4s)"),
+            (StepTime, [5.2e-6, 0.0, 0.9951], "0.0052ms (0.00s–1.00s)"),
         ] {
+            let estimate = Estimate {
+                point,
+                lower,
+                upper,
+                level: 0.9,
+            };
             assert_eq!(quantity.with_interval(&estimate), shown);
         }
     }
