@@ -69,6 +69,17 @@ pub(crate) async fn open<'a>(
     project: &Project,
     job: &'a Job,
 ) -> OutsideResult<BoxSession<'a>> {
+    // A missing list of files is an error of its own, before canaries run.
+    if let Some(path) = project.sparse_data(job).ok().flatten()
+        && project.traits().runs_here
+    {
+        return Err(OutsideError::of(format!(
+            "jobs.{}.training.channels: {} is data of the full run that this sparse checkout leaves out",
+            job.name,
+            path.display()
+        ))
+        .help("check it out: `git sparse-checkout add` with its folder, or `git sparse-checkout disable`"));
+    }
     let mut session = backend.open(job).await?;
     let kinds: BTreeSet<&InstanceType> = (job.configurations())
         .flat_map(InstanceConfiguration::members)

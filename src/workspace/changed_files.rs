@@ -152,14 +152,30 @@ pub(crate) fn named_jobs<'a>(names: &[String], project: &'a Project) -> AppResul
     Ok(jobs.iter().filter(is_meant).collect())
 }
 
-/// Refuses a `--head` that is not checked out: canaries run the checkout.
+/// Refuses a `--head` that is not checked out, or of which a file that counts lies otherwise on disk: canaries run the checkout.
 pub(crate) fn refuse_another_head(arguments: &ChangeArguments, project: &Project) -> AppResult<()> {
     let checkout = project.checkout.as_ref().and_then(Checkout::git);
     let (Some(head), Some(checkout)) = (&arguments.head, checkout) else {
         return Ok(());
     };
     if Some(checkout.resolve(head)?) == checkout.commit() {
-        return Ok(());
+        let tree = checkout.tree(head)?;
+        let code = &project.code()?.of_jobs;
+        // What the commit does not have was made since, as by a build.
+        let counts = |path: &PathBuf| {
+            let is_there = tree.get(&path.components().collect::<PathBuf>()).is_some();
+            let is_spec = path.as_os_str() == &*project.place.file;
+            is_there && (is_spec || code.values().any(|code| code.is_changed_by(path)))
+        };
+        let other = project.differing_on_disk(checkout, &tree)?;
+        return match other.into_iter().find(counts) {
+            None => Ok(()),
+            Some(path) => Err(AppError::usage(format!(
+                "`{}` is not on disk as `--head {head}` has it, and canaries run what is on disk",
+                printable(&path.to_string_lossy())
+            ))
+            .help("commit or restore it (`git status` lists what differs), or leave out `--head` to check the work tree")),
+        };
     }
     let message =
         format!("`--head {head}` is not what is checked out here, and canaries run what is");

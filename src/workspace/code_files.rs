@@ -10,8 +10,9 @@ use crate::canary::{Key, code_key};
 use crate::code::{CodeFile, CodeSelection, CodeTree, PathKind, Tree, TreeFile, from_root};
 use crate::console::{AppError, AppResult, printable};
 use crate::git::GitCheckout;
+use crate::grammar::distinct;
 use crate::spec::{BackendKind, Job};
-use crate::workspace::checkout::{self, CheckoutCode};
+use crate::workspace::checkout::{self, Checkout, CheckoutCode};
 use crate::workspace::project::Project;
 
 /// Files up to this size are read also where they count for no job: that they changed is said.
@@ -25,23 +26,23 @@ const ATTRIBUTES: &str = ".gitattributes";
 /// algorithm of SageMaker has a key without files.
 pub(crate) fn key_of_code(backend: BackendKind, job: &Job, code: &CodeTree) -> Option<Key> {
     let brings_its_code = backend.traits().is_remote && job.training.source_dir.is_none();
-    let files = || -> Vec<CodeFile> { code.files().iter().cloned().chain(named_in(job)).collect() };
+    let files =
+        || -> Vec<CodeFile> { (code.files().iter().cloned().chain(named_outside(code))).collect() };
     (!code.files().is_empty() || brings_its_code).then(|| code_key(job, &files()))
 }
 
-/// The files that the command names by their whole path: programs and scripts outside of what `paths` can match.
-fn named_in(job: &Job) -> impl Iterator<Item = CodeFile> {
-    let words = job.training.local.command.iter().map(PathBuf::from);
-    let is_file = |path: &PathBuf| {
+/// The files outside the checkout that the command names by their whole path: programs and scripts.
+fn named_outside(code: &CodeTree) -> impl Iterator<Item = CodeFile> {
+    let is_file = |path: &&Path| {
         let metadata = path.metadata();
-        path.is_absolute()
-            && metadata.is_ok_and(|about| about.is_file() && about.len() <= LARGEST_NAMED)
+        metadata.is_ok_and(|about| about.is_file() && about.len() <= LARGEST_NAMED)
     };
-    words.filter(is_file).filter_map(|path| {
+    let named = distinct(code.named_outside().filter(is_file)).into_iter();
+    named.filter_map(|path| {
         Some(CodeFile {
-            blob: checkout::id_of(&path, "").ok()?,
-            real: path.clone(),
-            path,
+            blob: checkout::id_of(path, "").ok()?,
+            real: path.to_owned(),
+            path: path.to_owned(),
             kind: PathKind::File,
         })
     })
@@ -146,8 +147,17 @@ impl Project {
         if let Some(head) = head {
             return Ok(before.differing(&checkout.tree(head)?));
         }
-        let now = &self.code()?.tree;
         self.refuse_old_submodule(checkout, &before)?;
+        self.differing_on_disk(checkout, &before)
+    }
+
+    /// The paths of the work tree that differ from a commit's tree: from the root, sorted.
+    pub(super) fn differing_on_disk(
+        &self,
+        checkout: &GitCheckout,
+        before: &Tree,
+    ) -> AppResult<Vec<PathBuf>> {
+        let now = &self.code()?.tree;
         let mut changed = before.differing(now);
         let is_gone = |path: &PathBuf| now.get(path).is_none();
         if changed.iter().any(is_gone) {
@@ -167,6 +177,18 @@ impl Project {
         let same = checkout.as_checked_out(other_content.collect())?;
         changed.retain(|path| !same.contains(path));
         Ok(changed)
+    }
+
+    /// A file of a job's data that git tracks and a sparse checkout leaves out.
+    pub(crate) fn sparse_data(&self, job: &Job) -> AppResult<Option<PathBuf>> {
+        let Some(checkout) = self.checkout.as_ref().and_then(Checkout::git) else {
+            return Ok(None);
+        };
+        let code = self.code()?.of_jobs.get(&job.name);
+        let is_data = |path: &PathBuf| code.is_some_and(|code| code.has_data(path));
+        let sparse = checkout.listed()?.sparse.into_iter();
+        let mut sparse = sparse.map(|file| file.path);
+        Ok(sparse.find(|path| is_data(path) && !self.root.join(path).exists()))
     }
 
     /// Canaries would run the base's code of a submodule that HEAD has otherwise.

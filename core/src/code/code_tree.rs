@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::globs::PathGlobs;
 use super::tree::{End, PathKind, Tree, TreeFile, bytes, from_root};
-use crate::spec::Job;
+use crate::spec::{Job, ON_THIS_MACHINE};
 
 /// Links can multiply the files of a tree.
 const MOST_FILES: usize = 2_000_000;
@@ -21,6 +21,8 @@ pub struct CodeSelection {
     folders: Vec<PathBuf>,
     /// Whether the spec names the first, too: all of what it names counts that no `!` leaves out.
     is_source: bool,
+    /// The files that the command names by their whole path, which no `!` leaves out: from the root where the tree has them.
+    commands: Vec<PathBuf>,
     /// From the root: the job's data in the checkout, which are no code, and of which another one is a change.
     data: HashSet<PathBuf>,
     /// The spec's file, from the root, which is never code: what of it changes a canary is in the code key by itself.
@@ -72,8 +74,17 @@ impl CodeSelection {
                 .map(|written| from_root(place, written))
                 .collect(),
             is_source: source.is_some(),
+            commands: job
+                .training
+                .local
+                .named_paths()
+                .map(PathBuf::from)
+                .collect(),
             data: (job.training.channels.iter())
-                .map(|channel| from_root(place, &channel.uri))
+                .map(|channel| match channel.uri.strip_prefix(ON_THIS_MACHINE) {
+                    Some(path) => PathBuf::from(path),
+                    None => from_root(place, &channel.uri),
+                })
                 .collect(),
             spec: PathBuf::from(spec),
         }
@@ -90,6 +101,9 @@ impl CodeSelection {
     fn takes(&self, path: &Path, in_one: bool) -> bool {
         if path == self.spec {
             return false;
+        }
+        if self.commands.iter().any(|command| path == command) {
+            return true;
         }
         let mut is_left_out = true;
         for globs in &self.globs {
@@ -149,7 +163,22 @@ impl CodeTree {
             left_out: Vec::new(),
             followed: Vec::new(),
         };
+        let data = std::mem::take(&mut code.selection.data).into_iter();
+        let data = data.map(|path| tree.within(&path).map(Path::to_owned).unwrap_or(path));
+        code.selection.data = data
+            .flat_map(|path| [path.with_added_extension("dvc"), path])
+            .collect();
         let mut passed = Vec::new();
+        for command in &mut code.selection.commands {
+            let inside = tree.within(command);
+            let end = inside.map(|inside| tree.follow(inside, &mut passed));
+            // A folder that a command names is no code by that.
+            if let Some(End::Within(real)) = end
+                && tree.get(&real).is_some()
+            {
+                *command = real;
+            }
+        }
         for folder in &mut code.selection.folders {
             match tree.follow(folder, &mut passed) {
                 End::Within(real) => *folder = real,
@@ -187,6 +216,19 @@ impl CodeTree {
     /// Everything that counts, sorted by path.
     pub fn files(&self) -> &[CodeFile] {
         &self.files
+    }
+
+    /// Whether a path is the job's data, or lies in them.
+    pub fn has_data(&self, path: &Path) -> bool {
+        self.selection.lies_in_data(path)
+    }
+
+    /// The paths outside the tree that the command names.
+    pub fn named_outside(&self) -> impl Iterator<Item = &Path> {
+        let commands = self.selection.commands.iter();
+        commands
+            .map(PathBuf::as_path)
+            .filter(|path| path.is_absolute())
     }
 
     /// The tracked files that neither count nor are the job's data, which no canary may read; of very many the first.

@@ -108,6 +108,12 @@ impl Tree {
         self.files.get(place.ok()?)
     }
 
+    /// A whole path from the root, where it lies below that.
+    pub(super) fn within<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let is_whole = |path: &&Path| path.is_absolute() && self.root.is_absolute();
+        Some(path).filter(is_whole)?.strip_prefix(&self.root).ok()
+    }
+
     /// What lies below a folder; the empty path is the root.
     pub fn below(&self, folder: &Path) -> &[TreeFile] {
         if folder.as_os_str().is_empty() {
@@ -196,9 +202,7 @@ impl Tree {
             }
             here.pop();
             let mut target: &Path = target;
-            if target.is_absolute()
-                && let Ok(within) = target.strip_prefix(&self.root)
-            {
+            if let Some(within) = self.within(target) {
                 (target, here) = (within, PathBuf::new());
             }
             for part in parts(target).into_iter().rev() {

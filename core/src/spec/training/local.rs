@@ -60,6 +60,14 @@ impl Refined for CacheFolder {
 }
 
 impl LocalTraining {
+    /// The whole paths in the command, also in a word that is a shell's text, or behind `=`.
+    pub fn named_paths(&self) -> impl Iterator<Item = &str> {
+        let ends = |at: char| at.is_whitespace() || "'\"`;&|()<>=".contains(at);
+        let words = self.command.iter();
+        let all = words.flat_map(move |word| std::iter::once(&**word).chain(word.split(ends)));
+        all.filter(|path| path.starts_with('/'))
+    }
+
     /// Which of the command's words is a script.
     pub fn script(&self) -> Option<usize> {
         self.command.iter().position(|word| is_script(word))
