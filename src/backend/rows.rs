@@ -17,10 +17,11 @@ pub(super) const MOST_FILES: usize = 200;
 /// Written at once.
 const PIECE: usize = 1 << 20;
 
-/// What Spark and others put beside their data, `_SUCCESS` for one. No canary gets it.
+/// What Spark, macOS and others put beside their data, `_SUCCESS` and `._a.csv` for two. No canary gets it.
 pub(super) fn is_beside_data(key: &str) -> bool {
     let name = key.rsplit('/').next().unwrap_or(key);
-    name.starts_with('_') || name.starts_with('.')
+    let has_no_rows = matches!(RowFormat::of_name(name), Err(RowsProblem::NotRows));
+    name.starts_with(['_', '.']) && (has_no_rows || name.starts_with("._"))
 }
 
 /// A file whose rows are looked at: its bytes, its size, and what distinguishes this version of it.

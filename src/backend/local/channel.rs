@@ -2,7 +2,7 @@
 //! that, and what a sandbox gets of it.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,10 @@ use crate::units::Bytes;
 
 /// A smaller file is soon read, holes and all.
 const LEAST_SPARSE: Bytes = Bytes(Bytes::GIB);
+/// How a file begins that stands for one in Git LFS, and how long it is at most:
+/// <https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+const LARGEST_POINTER: Bytes = Bytes(1024);
 /// No read of a disk is waited for.
 const READY: &str = "a file on a disk is not waited for";
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
@@ -226,8 +230,8 @@ impl<'a> LocalChannel<'a> {
         Ok(())
     }
 
-    /// A file as an object. Refuses one whose holes would take hours to read, for nothing is stored there. File systems that compress may
-    /// store little of a file too.
+    /// A file as an object. Refuses one whose holes would take hours to read, for nothing is stored there (file systems that compress may
+    /// store little of a file too), and what Git LFS leaves in the place of a file.
     fn object(&self, key: String, path: &Path, metadata: &Metadata) -> OutsideResult<DataObject> {
         const STORED_UNIT: u64 = 512;
         let bytes = Bytes(metadata.len());
@@ -238,6 +242,21 @@ impl<'a> LocalChannel<'a> {
                 "{field}: {path} is {bytes}, of which only {stored} are stored: the rest is a hole"
             ))
             .help("cut the file to what it holds, such as by `truncate`"));
+        }
+        if bytes <= LARGEST_POINTER {
+            let mut beginning = Vec::new();
+            let read = File::open(path).and_then(|file| {
+                file.take(LFS_POINTER.len() as u64)
+                    .read_to_end(&mut beginning)
+            });
+            read.map_err(|source| self.unreadable(path, source))?;
+            if beginning == LFS_POINTER {
+                let (field, path) = (&self.field, path.display());
+                return Err(OutsideError::of(format!(
+                    "{field}: {path} is a pointer of Git LFS, not the file itself"
+                ))
+                .help("get the files: `git lfs pull`; with actions/checkout `lfs: true`"));
+            }
         }
         Ok(DataObject { key, bytes })
     }
