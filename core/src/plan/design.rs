@@ -10,6 +10,7 @@ use crate::spec::{DrawRule, DrawUnit, Job};
 use crate::units::{Fraction, Seconds, count_as_float};
 use crate::verdict::Reason;
 
+use super::pairs;
 use super::sampling::{self, DrawSize};
 use super::{LadderSize, PlanError, PlannedRuns, count, full_run};
 
@@ -80,6 +81,7 @@ impl Sizes {
         };
         if job.canary.joined {
             refuse_joined_tables(job, dataset)?;
+            pairs::refuse_pairs(job, dataset)?;
         }
         draw_notes(dataset, notes);
         let drawn = dataset.smallest().filter(|_| job.share.is_none());

@@ -10,6 +10,7 @@ mod aim;
 mod counts;
 mod design;
 mod detached;
+mod pairs;
 mod planned;
 mod sampling;
 mod share;
