@@ -1,7 +1,6 @@
 //! The Python packages that a command finds on this machine.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +13,7 @@ const LIBRARIES: [&str; 3] = ["../lib", "../lib64", "../local/lib"];
 pub(super) fn installed(command: &[String], path: &OsStr) -> BTreeSet<String> {
     let first = command.first().map(String::as_str);
     let programs = first.into_iter().chain(["python3", "python"]);
-    let found = programs.filter_map(|program| {
-        let mut files = env::split_paths(path).map(|folder| folder.join(program));
-        files.find(|file| file.is_file())
-    });
+    let found = programs.filter_map(|program| which::which_in(program, Some(path), "/").ok());
     let of_environments = found.flat_map(|program| {
         let settings = fs::read_to_string(program.with_file_name("../pyvenv.cfg"));
         let is_alone =

@@ -1,7 +1,5 @@
 //! Whether a job's script and its program are on this machine.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::checked_thing::CheckedThing;
@@ -64,7 +62,7 @@ pub(super) fn programs(project: &Project, job: &Job) -> AppResult<Vec<CheckedThi
     };
     let look = |word: &str| {
         let is_of_source = word.contains('/') && !word.starts_with('/');
-        let found = found(word, &folder, &path);
+        let found = which::which_in(word, Some(&path), &folder).ok();
         if let Some(place) = (found.as_ref()).filter(|place| is_of_source && !is_copied(place)) {
             let why = format!(
                 "no canary gets a copy of `{word}`, since git ignores it or `paths` leaves it out"
@@ -101,21 +99,6 @@ fn started(command: &[String]) -> Vec<&str> {
     programs
 }
 
-/// Where a program lies that a command names.
-fn found(word: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> {
-    let is_program = |file: &PathBuf| {
-        let metadata = file.metadata();
-        metadata
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    if word.contains('/') {
-        return Some(folder.join(word)).filter(is_program);
-    }
-    std::env::split_paths(path)
-        .map(|folder| folder.join(word))
-        .find(is_program)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,15 +116,5 @@ mod tests {
         );
         assert_eq!(started(&words(&["env", "A=b"])), ["env"]);
         assert!(started(&[]).is_empty());
-    }
-
-    #[test]
-    fn a_program_is_found_on_path_or_in_the_source() {
-        let path = OsStr::new("/usr/bin:/bin");
-        assert!(found("sh", Path::new("/"), path).is_some());
-        assert!(found("bin/sh", Path::new("/"), path).is_some());
-        assert!(found("no-such-program", Path::new("/"), path).is_none());
-        // A folder is none.
-        assert!(found("/usr", Path::new("/"), path).is_none());
     }
 }
