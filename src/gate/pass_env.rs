@@ -6,23 +6,11 @@ use crate::console::{AppError, AppResult};
 use crate::secret::SecretMask;
 
 /// Variables of the gate's own secrets. A local canary gets none of them, and may read them from `/proc` all the same.
-const HELD: [&str; 11] = [
-    "INPUT_GITHUB-TOKEN",
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "CANARY_GATE_GITLAB_TOKEN",
-    "CI_JOB_TOKEN",
-    "ACTIONS_RUNTIME_TOKEN",
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_SECURITY_TOKEN",
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-];
+const HELD: &str = include_str!("pass_env/held.txt");
 
 /// The values that no output may show: those of the variables handed on, and the gate's own secrets.
 pub(crate) fn secrets(pass_env: &[String]) -> SecretMask {
-    let names = pass_env.iter().map(String::as_str).chain(HELD);
+    let names = pass_env.iter().map(String::as_str).chain(HELD.lines());
     let values = names.filter_map(std::env::var_os);
     SecretMask::of(values.map(|value| value.to_string_lossy().into_owned()))
 }

@@ -76,11 +76,8 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResul
 /// A line of the list as a path. Git quotes a name with bytes other than those of plain text, unless `-c core.quotePath=false`; statuses
 /// and sums are of other lists.
 fn listed_path(line: &str) -> AppResult<PathBuf> {
-    if line.starts_with('"')
-        || line.starts_with("[\"")
-        || line.contains('\t')
-        || line.contains(" | ")
-    {
+    let starts = ["\"", "[\""].iter().any(|start| line.starts_with(start));
+    if starts || ["\t", " | "].iter().any(|part| line.contains(part)) {
         return Err(not_a_path(line));
     }
     Ok(without_dots(&PathBuf::from(line)))

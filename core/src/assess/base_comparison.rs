@@ -116,15 +116,14 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
 
 /// Why a record may not be what the base commit takes here: another machine measured it, or it is of other code.
 fn doubted(found: &BaseResult) -> Option<String> {
-    let other_machine = found
-        .other_machine
-        .as_ref()
-        .map(|machine| format!("the base was measured on another machine ({machine})"));
-    let is_other_code = !found.baseline.is_same_code;
-    other_machine.or_else(|| {
-        is_other_code
-            .then(|| "no run of the base commit's own code is on record, only one of other code of its branch".to_owned())
-    })
+    const OTHER_CODE: &str =
+        "no run of the base commit's own code is on record, only one of other code of its branch";
+    match &found.other_machine {
+        Some(machine) => Some(format!(
+            "the base was measured on another machine ({machine})"
+        )),
+        None => (!found.baseline.is_same_code).then(|| OTHER_CODE.to_owned()),
+    }
 }
 
 /// Why nothing is compared with a base that has canaries; `None` where this check has none to compare.

@@ -65,6 +65,7 @@ impl CodeSelection {
         let all = std::iter::once((job, place)).chain(base);
         let source = job.training.source_dir.as_deref();
         let beside = job.training.dependencies.iter().map(String::as_str);
+        let named = job.training.local.named_paths();
         Self {
             globs: all
                 .map(|(job, place)| PathGlobs::new(&job.paths, place))
@@ -74,12 +75,7 @@ impl CodeSelection {
                 .map(|written| from_root(place, written))
                 .collect(),
             is_source: source.is_some(),
-            commands: job
-                .training
-                .local
-                .named_paths()
-                .map(PathBuf::from)
-                .collect(),
+            commands: named.map(PathBuf::from).collect(),
             data: (job.training.channels.iter())
                 .map(|channel| match channel.uri.strip_prefix(ON_THIS_MACHINE) {
                     Some(path) => PathBuf::from(path),
@@ -225,10 +221,8 @@ impl CodeTree {
 
     /// The paths outside the tree that the command names.
     pub fn named_outside(&self) -> impl Iterator<Item = &Path> {
-        let commands = self.selection.commands.iter();
-        commands
-            .map(PathBuf::as_path)
-            .filter(|path| path.is_absolute())
+        let commands = self.selection.commands.iter().map(PathBuf::as_path);
+        commands.filter(|path| path.is_absolute())
     }
 
     /// The tracked files that neither count nor are the job's data, which no canary may read; of very many the first.

@@ -376,14 +376,9 @@ fn left_running<'a>(runs: &Runs<'a>) -> Option<&'a str> {
 
 /// A channel of which no canary opened a file, and none was the full run, which then does not either.
 fn unopened<'a>(runs: &Runs<'a>) -> Option<&'a str> {
-    let mut channels = runs
-        .largest()
-        .filter(|run| run.reach() < 1.0)?
-        .unopened
-        .iter();
-    channels
-        .find(|name| runs.all_have(|run| run.unopened.contains(name)))
-        .map(String::as_str)
+    let largest = runs.largest().filter(|run| run.reach() < 1.0)?;
+    let is_of_all = |name: &&String| runs.all_have(|run| run.unopened.contains(name));
+    largest.unopened.iter().find(is_of_all).map(String::as_str)
 }
 
 /// Whether the largest canary held far more of the bytes, or far less, than of the objects and than was asked for: then its objects are

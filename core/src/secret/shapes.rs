@@ -9,30 +9,11 @@ const SHOWN: &str = "${1}***${2}";
 
 /// What is a secret by its look alone, wherever it stands.
 static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    [
-        // A PEM block; without its end, the lines of Base64 after its start; without its start, those before its end.
-        r"-----BEGIN [A-Z0-9 ]+-----(?s:.*?)-----END [A-Z0-9 ]+-----",
-        r"-----BEGIN [A-Z0-9 ]+-----(?:(?:\s|\\n)*[A-Za-z0-9+/=]{8,})*",
-        r"(?:[A-Za-z0-9+/=]{8,}(?:\s|\\n)+)+-----END [A-Z0-9 ]+-----",
-        // AWS: ids of access keys, of users and of roles.
-        r"(?:AKIA|ASIA)[A-Z0-9]{12,}",
-        // https://github.blog/engineering/behind-githubs-new-authentication-token-formats/
-        r"gh[pousr]_[A-Za-z0-9]{10,}",
-        r"github_pat_[A-Za-z0-9_]{10,}",
-        // Hugging Face, npm, GitLab, keys of language models, Google
-        r"(?:hf|npm)_[A-Za-z0-9]{20,}",
-        r"glpat-[A-Za-z0-9_-]{16,}",
-        r"sk-[A-Za-z0-9_-]{20,}",
-        r"AIza[A-Za-z0-9_-]{30,}",
-        // A JSON web token
-        r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
-        // Slack
-        r"xox[a-z]-[A-Za-z0-9-]{6,}",
-        // user:password@ of an address
-        r#"(://)[^\s/?#"'<>@:]*:[^\s/?#"'<>]*(@)"#,
-    ]
-    .map(compiled)
-    .into()
+    let lines = include_str!("shapes.txt").lines();
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .map(compiled)
+        .collect()
 });
 
 /// Names, or parts of them, of nothing but secrets.

@@ -21,15 +21,7 @@ const ADDRESS: &str = "127.0.0.1";
 /// An account id that nobody has.
 const ACCOUNT: &str = "000000000000";
 /// The folders that a script may count on below `/opt/ml`, beside its channels.
-pub(super) const FOLDERS: [&str; 7] = [
-    "input/config",
-    "input/data",
-    "model",
-    "output/data",
-    "output/intermediate",
-    "output/metrics/sagemaker",
-    "checkpoints",
-];
+pub(super) const FOLDERS: &str = include_str!("container/folders.txt");
 
 /// One host of a run: who it is and where its folders are.
 #[derive(Debug, Clone)]

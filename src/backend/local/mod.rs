@@ -135,7 +135,8 @@ impl LocalBackend {
         let source = source::find(&self.paths, container.job)?;
         workspace::copy_source(&source.files, &container.code)?;
         let caches = Cache::of_job(&self.paths, container.job)?;
-        let folders = container::FOLDERS.map(|folder| container.root.join(folder));
+        let folders = container::FOLDERS.lines();
+        let folders = Vec::from_iter(folders.map(|folder| container.root.join(folder)));
         let own = [sandbox.path("home"), sandbox.path("tmp")];
         for folder in folders.iter().chain(&own) {
             workspace::make_folder(folder)?;
