@@ -102,8 +102,8 @@ mapping! {
         /// SageMaker: whether machines are kept for the next canary, in a managed warm pool: `auto` where that pays, `off`, or
         /// `{keep_alive: 5m}`, at most 1h. Default: auto.
         plain warm_pool: WarmPoolPolicy, or WarmPoolPolicy::Auto => FieldRule::BASE.uncounted();
-        /// Whether the script may join sampled tables that share a column: then nothing is run, since a join of samples has fewer
-        /// rows than its share. Default: true.
+        /// Whether the script may join sampled tables that share a column, or take in pairs files that share their names: then
+        /// nothing is run, since samples of both have fewer rows or pairs than their share. Default: true.
         plain joined: bool, or true => FieldRule::BASE.uncounted();
         /// SageMaker: whether canaries on `instance` run on the capacity of `training.training_plan`. Default: false.
         plain training_plan: bool => FieldRule::BASE.uncounted();
