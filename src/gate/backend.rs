@@ -69,9 +69,9 @@ pub(crate) async fn open<'a>(
     project: &Project,
     job: &'a Job,
 ) -> OutsideResult<BoxSession<'a>> {
-    // A missing list of files is an error of its own, before canaries run.
-    if let Some(path) = project.sparse_data(job).ok().flatten()
-        && project.traits().runs_here
+    // Where git cannot list files, what asks for them next says so.
+    if project.traits().runs_here
+        && let Some(path) = project.sparse_data(job).ok().flatten()
     {
         return Err(OutsideError::of(format!(
             "jobs.{}.training.channels: {} is data of the full run that this sparse checkout leaves out",

@@ -76,8 +76,8 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResul
 /// A line of the list as a path. Git quotes a name with bytes other than those of plain text, unless `-c core.quotePath=false`; statuses
 /// and sums are of other lists.
 fn listed_path(line: &str) -> AppResult<PathBuf> {
-    let starts = ["\"", "[\""].iter().any(|start| line.starts_with(start));
-    if starts || ["\t", " | "].iter().any(|part| line.contains(part)) {
+    let is_quoted = line.starts_with('"') || line.starts_with("[\"");
+    if is_quoted || line.contains('\t') || line.contains(" | ") {
         return Err(not_a_path(line));
     }
     Ok(without_dots(&PathBuf::from(line)))
@@ -89,25 +89,26 @@ fn not_a_path(line: &str) -> AppError {
     AppError::usage(what).help("list one path a line, unquoted and relative to the checkout root, as `git -c core.quotePath=false diff --name-only --no-renames` does")
 }
 
-/// Refuses a path that is neither here nor on the base, such as one from another folder than the root: it would concern no job. Where
-/// no base is known it may be of a file that the change removes.
+/// Refuses a list of which no path is known here, on the base or to the last commit, such as one from another folder than the root: it
+/// would concern no job.
 fn refuse_unknown(
     paths: &[PathBuf],
     arguments: &ChangeArguments,
     project: &Project,
 ) -> AppResult<()> {
-    let is_gone = |path: &&PathBuf| project.root.join(path).symlink_metadata().is_err();
-    let mut gone = paths.iter().filter(is_gone).peekable();
     let git = project.checkout.as_ref().and_then(Checkout::git);
-    let Some((git, _)) = git.zip(gone.peek()) else {
+    // Without its parent a commit's removals are not known.
+    let Some((git, Ok(parent))) = git.map(|git| (git, git.resolve("HEAD~1"))) else {
         return Ok(());
     };
     let base = arguments.base.clone().or_else(|| git.default_base());
-    let commits = base.map(|base| [git.merge_base(&base, "HEAD"), git.resolve(&base)]);
-    let commits = commits.into_iter().flatten().flatten();
+    let base = base.and_then(|base| git.merge_base(&base, "HEAD").ok());
+    let commits = [Some(parent), base].into_iter().flatten();
     let trees = Vec::from_iter(commits.flat_map(|commit| git.tree(&commit)));
-    let is_unknown = |path: &&PathBuf| trees.iter().all(|tree| tree.get(path).is_none());
-    match gone.find(is_unknown).filter(|_| !trees.is_empty()) {
+    let is_here = |path: &PathBuf| project.root.join(path).symlink_metadata().is_ok();
+    let was_there = |path: &PathBuf| trees.iter().any(|tree| tree.get(path).is_some());
+    let is_known = |path: &PathBuf| is_here(path) || was_there(path);
+    match paths.first().filter(|_| !paths.iter().any(is_known)) {
         Some(path) => Err(not_a_path(&path.to_string_lossy())),
         None => Ok(()),
     }

@@ -10,26 +10,29 @@ use crate::verdict::Reason;
 
 use super::PlanError;
 
-/// Fewer files of the same names are no kinds of files.
+/// Of fewer names nothing is told.
 const FEWEST_PAIRS: usize = 3;
+/// How channels are called whose files belong to none of another.
+const PARTS: [&str; 4] = ["val", "test", "eval", "dev"];
 
 /// Refuses two kinds of files, by channel and ending, where at least half of all names are those of two, such as images and their
 /// masks: a tenth of each are a hundredth of the pairs. Tables of the same names are parts of one.
 pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let is_drawn_alone = |channel: &&ChannelData| {
-        channel.rows.is_none() && !matches!(channel.rule, DrawRule::With(_))
+        let is_part = PARTS.iter().any(|part| channel.name.starts_with(part));
+        channel.rows.is_none() && !matches!(channel.rule, DrawRule::With(_)) && !is_part
     };
     let alone = dataset.sampled().filter(is_drawn_alone);
     let drawn = alone.map(|channel| (&*channel.name, channel.objects.without(&channel.always)));
     let drawn: Vec<(&str, Objects)> = drawn.collect();
-    // By the name; in each tables come last.
+    // What shares a name, tables last.
     let mut names: BTreeMap<&str, BTreeMap<(bool, &str, &str), &str>> = BTreeMap::new();
     for (channel, objects) in &drawn {
         for key in objects.iter().map(|object| &*object.key) {
             let name = key.rsplit('/').next().unwrap_or(key);
             let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
             let has_no_rows = matches!(RowFormat::of_name(key), Err(RowsProblem::NotRows));
-            let may_be_table = !has_no_rows || ending.is_empty();
+            let may_be_table = !has_no_rows || matches!(ending, "" | "json");
             let kinds = names.entry(stem).or_default();
             kinds.insert((may_be_table, channel, ending), key);
         }

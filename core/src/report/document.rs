@@ -267,12 +267,12 @@ impl Table {
     pub(super) fn of_texts(rows: impl IntoIterator<Item = TitledTexts>) -> Option<Self> {
         let rows: Vec<TitledTexts> = rows.into_iter().collect();
         let is_said = |index: usize| rows.iter().any(|row| !row[index].1.is_empty());
-        let kept = (0..rows.first()?.len()).filter(|index| is_said(*index));
+        let kept = Vec::from_iter((0..rows.first()?.len()).filter(|index| is_said(*index)));
         let cell = |(title, text): &(Title<'static>, String)| match title {
             Title::Words(_) => (*title, Prose::literal(text).into()),
             Title::Numbers(_) => (*title, Prose::figure(text).into()),
         };
-        let cells = |row: &TitledTexts| kept.clone().map(|index| cell(&row[index])).collect();
+        let cells = |row: &TitledTexts| kept.iter().map(|index| cell(&row[*index])).collect();
         Some(Self::titled(rows.iter().map(cells)))
     }
 

@@ -97,9 +97,9 @@ fn refuse_other_commits(parts: &[Report]) -> OutsideResult<()> {
     let first = known.next();
     match first.zip(known.find(|other| Some(*other) != first)) {
         Some((first, second)) => Err(OutsideError::of(format!(
-            "report 1 is of commit {first}, and another is of {second}; measure all parts on one commit"
+            "one report is of commit {first}, and another is of {second}"
         ))
-        .help(HELP)),
+        .help("measure all parts on one commit")),
         None => Ok(()),
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         let mut other = samples::of("within");
         other.commit = Some("0000000111111122222223333333444444455555".to_owned());
         let error = merge(vec![samples::of("over-budget"), other]).unwrap_err();
-        insta::assert_snapshot!(error, @"report 1 is of commit 3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2, and another is of 0000000111111122222223333333444444455555; measure all parts on one commit");
+        insta::assert_snapshot!(error, @"one report is of commit 3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2, and another is of 0000000111111122222223333333444444455555");
     }
 
     #[test]

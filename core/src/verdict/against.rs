@@ -97,18 +97,19 @@ pub(super) fn judge_increase(
     let Some(growth) = against.and_then(|against| against.growth(line.kind.metric())) else {
         return judged.not_applicable("there is no baseline to compare with");
     };
-    if let Some(why) = against.and_then(|against| against.doubted.as_ref()) {
-        return judged.not_applicable(why);
-    }
+    let doubt = against.and_then(|against| against.doubted.as_ref());
     match growth {
         Err(unknown) => judged.because(&unknown.0),
         Ok(growth) => {
             let at_least = line.at_least.map_or(0.0, |amount| amount.number);
             let share = Percent(line.limit.number).as_fraction();
             let chance = growth.chance_above(share, at_least);
-            let verdict = match chance >= certainty.0 - CHANCE_ROUNDING {
-                true => LineVerdict::Exceeded,
-                false => LineVerdict::Within,
+            let is_over = chance >= certainty.0 - CHANCE_ROUNDING;
+            let verdict = match (is_over, doubt) {
+                (false, Some(why)) => return judged.not_applicable(why),
+                (false, None) => LineVerdict::Within,
+                (true, Some(_)) => LineVerdict::AtRisk,
+                (true, None) => LineVerdict::Exceeded,
             };
             JudgedLine {
                 estimate: Some(growth.percent(certainty)),
@@ -272,13 +273,27 @@ mod tests {
         ];
         let cases = cases
             .map(|(case, line, factors)| (case, costing(63.0), vec![line], grown_by(&factors)));
+        let of_another = |factors: &[f64]| Against {
+            doubted: Some("it ran on another machine".to_owned()),
+            ..grown_by(factors)
+        };
+        let doubted = [
+            "more than another machine's",
+            "no more than another machine's",
+        ];
+        let doubted = doubted
+            .into_iter()
+            .zip([1.31, 1.1])
+            .map(|(case, factor)| (case, costing(63.0), vec![time()], of_another(&[factor])));
         let unknown = (
             "not known",
             costing(63.0),
             vec![cost(20.0)],
             against(nothing_known()),
         );
-        insta::assert_snapshot!(shown(cases.into_iter().chain([unknown]).collect()));
+        insta::assert_snapshot!(shown(
+            cases.into_iter().chain(doubted).chain([unknown]).collect()
+        ));
         let alone = judge_increase(&cost(20.0), CERTAINTY, None);
         assert_eq!(alone.row.verdict, LineVerdict::NotApplicable);
         let why = alone.reason.unwrap();

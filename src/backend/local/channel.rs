@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, Read};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,10 @@ use crate::units::Bytes;
 
 /// A smaller file is soon read, holes and all.
 const LEAST_SPARSE: Bytes = Bytes(Bytes::GIB);
-/// How a file begins that stands for one in Git LFS, and how long it is at most:
+/// How a file begins that stands for one in Git LFS, and how long it is:
 /// <https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
-const LARGEST_POINTER: Bytes = Bytes(1024);
+const POINTER_SIZES: RangeInclusive<Bytes> = Bytes(100)..=Bytes(1024);
 /// No read of a disk is waited for.
 const READY: &str = "a file on a disk is not waited for";
 /// Objects up to this size are copied, so that a script may write to them; larger ones are linked.
@@ -243,7 +243,7 @@ impl<'a> LocalChannel<'a> {
             ))
             .help("cut the file to what it holds, such as by `truncate`"));
         }
-        if bytes <= LARGEST_POINTER {
+        if POINTER_SIZES.contains(&bytes) {
             let mut beginning = Vec::new();
             let read = File::open(path).and_then(|file| {
                 file.take(LFS_POINTER.len() as u64)
