@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 macro_rules! pattern {
     ($pattern:expr) => {{
         static PATTERN: std::sync::LazyLock<regex::Regex> =
-            std::sync::LazyLock::new(|| regex::Regex::new($pattern).expect("a test uses it"));
+            std::sync::LazyLock::new(|| regex::Regex::new($pattern).expect("the pattern is valid"));
         &*PATTERN
     }};
 }

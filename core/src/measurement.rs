@@ -74,7 +74,8 @@ pub struct Measurement {
     pub sample_opened: Option<bool>,
     /// The channels that canaries get whole and of which it opened no file, as far as they were watched.
     pub unopened: Vec<String>,
-    /// A process that ran when the command had ended, where such took most of the CPU time: its work is not in the run's time.
+    /// A process that still ran when the command had ended, and worked on or had taken most of the CPU time. What it had still to do is
+    /// not in the run's time.
     pub left_running: Option<String>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,

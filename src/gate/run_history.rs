@@ -295,7 +295,7 @@ impl RunHistory {
             instance: commit.instances.get(&job.name),
             branch: commit.branch(),
         };
-        let is_own = |record: &Record| self.is_own(record);
+        let is_own = |record: &Record| !self.is_of_another(record);
         let found = self.kept.baseline(&entries, &wanted, is_own).await?;
         let Some((record, forecast)) = self.seen(found).and_then(with_forecast) else {
             return Ok(None);
@@ -325,15 +325,15 @@ impl RunHistory {
         }))
     }
 
-    /// Whether a record is of this spec's job, not of one of that name in another spec of the checkout. Where it does not say which spec
-    /// wrote it, it is unless another has such a job. A spec that is gone may have been moved here.
-    fn is_own(&self, record: &Record) -> bool {
+    /// Whether a record is of a job of that name in another spec of the checkout. An older record does not name its spec, and may be of any
+    /// that has such a job. A spec that is gone may have been moved here.
+    fn is_of_another(&self, record: &Record) -> bool {
         let has_job = |spec: &Path| {
             let bytes = written_spec::read_limited(&self.root.join(spec));
             let spec = bytes.map(|bytes| written_spec::parse(&spec.to_string_lossy(), &bytes));
             matches!(spec, Ok(Ok(spec)) if spec.job(&record.job).is_some())
         };
-        !match &record.spec {
+        match &record.spec {
             Some(spec) => *spec != self.spec && has_job(Path::new(spec)),
             None => self.others.iter().any(|spec| has_job(spec)),
         }
@@ -352,7 +352,7 @@ impl RunHistory {
             let found = record.forecast().filter(|found| found.is_whole());
             is_meant
                 && found.is_some_and(|found| found.is_baseline || is_drift)
-                && self.is_own(record)
+                && !self.is_of_another(record)
         };
         let entries = self.of_job(job).await?;
         let series = self.kept.series(&entries, is_check).await?;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::line::line;
 use super::retry::Refusal;
 use super::service::Service;
+use crate::spec::page::filled;
 
 /// A failed request. Texts from the service are cut to one line and must be escaped before they are shown. No text holds the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,20 +38,18 @@ pub enum ForgeErrorKind {
     Other,
 }
 
-/// What is said of a refusal.
+/// What is said of an error.
 #[derive(Deserialize)]
-struct KnownRefusal {
+struct KnownError {
     kind: ForgeErrorKind,
     what: String,
     help: String,
 }
 
-static REFUSALS: LazyLock<HashMap<String, KnownRefusal>> = LazyLock::new(|| {
-    let listed = include_str!("error/refusals.json");
-    serde_json::from_str(listed).expect("a constant that tests read")
+static KNOWN: LazyLock<HashMap<String, KnownError>> = LazyLock::new(|| {
+    let listed = include_str!("error/known.json");
+    serde_json::from_str(listed).expect("the file is valid")
 });
-
-const REPORT: &str = "read the service's message; if the request looks wrong, this is a bug in canary-gate: please report it";
 
 impl ForgeError {
     pub(super) fn new(kind: ForgeErrorKind, what: String, help: impl Into<String>) -> Self {
@@ -63,72 +62,61 @@ impl ForgeError {
         &self.help
     }
 
+    /// A case of the file, with the values of the names in it.
+    pub(super) fn known(case: &str, values: &[(&str, String)]) -> Self {
+        let known = &KNOWN[case];
+        let [what, help] = [&known.what, &known.help].map(|text| filled(text, values));
+        Self::new(known.kind, what, help)
+    }
+
     pub(super) fn settings(what: &str, expected: &str) -> Self {
-        Self::new(
-            ForgeErrorKind::Other,
-            format!("{what} is not {expected}"),
-            format!("the runner of GitHub Actions sets it: check the value of {what} in this job"),
-        )
+        let values = [("what", what.to_owned()), ("expected", expected.to_owned())];
+        Self::known("settings", &values)
     }
 
     pub(super) fn event(what: String) -> Self {
-        let help = "GITHUB_EVENT_PATH must name the file with the event that started the workflow; this file is not one";
-        Self::new(ForgeErrorKind::Other, what, help)
+        Self::known("event", &[("what", what)])
     }
 
     pub(super) fn unsettled(what: &str) -> Self {
-        Self::new(
-            ForgeErrorKind::Other,
-            format!("the {what} could not be brought up to date in several attempts"),
-            "start the workflow again; a `concurrency` group, or a `resource_group` of GitLab's, keeps its runs from writing at the same time",
-        )
+        Self::known("unsettled", &[("what", what.to_owned())])
     }
 
     pub(super) fn link(path: &str) -> Self {
-        Self::new(
-            ForgeErrorKind::Unreadable,
-            format!("{path} is a symbolic link in that commit, and links are not followed"),
-            "replace the link by the file itself",
-        )
+        Self::known("link", &[("path", path.to_owned())])
     }
 }
 
 impl Service {
-    /// Of which the name is the first word.
-    fn error(&self, kind: ForgeErrorKind, what: &str, help: impl Into<String>) -> ForgeError {
-        ForgeError::new(kind, format!("{}{what}", self.name), help)
+    /// A case of the file about a request to it, with what is known of why.
+    fn known(&self, case: &str, request: &str, why: &str) -> ForgeError {
+        let values = [
+            ("service", self.name.to_owned()),
+            ("address", self.address.to_owned()),
+            ("request", request.to_owned()),
+            ("why", why.to_owned()),
+        ];
+        ForgeError::known(case, &values)
     }
 
     pub(super) fn not_reachable(&self, request: &str, reason: &str) -> ForgeError {
-        let what = format!(" could not be reached for {request}: {reason}");
-        let help = "run the job again; on a self-hosted runner check that the API's host can be reached, and that its certificate is known";
-        self.error(ForgeErrorKind::Passing, &what, help)
+        self.known("not reachable", request, reason)
     }
 
     pub(super) fn unsure(&self, request: &str, reason: &str) -> ForgeError {
-        let what = format!(" may or may not have carried out {request}: {reason}");
-        let help = "check the repository's page; the next run removes duplicates";
-        self.error(ForgeErrorKind::Unsure, &what, help)
+        self.known("unsure", request, reason)
     }
 
     pub(super) fn malformed(&self, request: &str, reason: &str) -> ForgeError {
-        let Self { name, address, .. } = self;
-        let what = format!("'s answer to {request} could not be read: {}", line(reason));
-        let help = format!(
-            "check that {address} is the address of {name}'s API, not of a page or a proxy; then run the job again"
-        );
-        self.error(ForgeErrorKind::Other, &what, help)
+        self.known("malformed", request, &line(reason))
     }
 
     pub(super) fn too_large(&self, request: &str, limit: usize, unit: &str) -> ForgeError {
-        let what = format!("'s answer to {request} is too large: over {limit} {unit}");
-        let help = "the repository or the pull request is larger than canary-gate reads; split it if you can";
-        self.error(ForgeErrorKind::Unreadable, &what, help)
+        self.known("too large", request, &format!("{limit} {unit}"))
     }
 
     pub(super) fn unprocessable(&self, request: &str, message: &str) -> ForgeError {
-        let what = format!(" rejected {request}: 422, {message}");
-        self.error(ForgeErrorKind::Unprocessable, &what, REPORT)
+        self.known("unprocessable", request, message)
     }
 
     /// The error of a refusal, by its status; `path` is that below the repository.
@@ -156,22 +144,22 @@ impl Service {
             500..=599 => "server trouble",
             _ => "other",
         };
-        let known = &REFUSALS[case];
-        // What the service says comes last: nothing in it is a name.
-        let filled = |text: &str| {
-            let text = text
-                .replace("<needed>", needed)
-                .replace("<page>", self.status);
-            let text = text.replace("<block>", &permissions_block(needed));
-            let text = text.replace("<until>", until.as_deref().unwrap_or_default());
-            let text = text.replace("<status>", &status.to_string());
-            let text = text.replace("<tries>", &tries.to_string());
-            text.replace("<request>", &request)
-                .replace("<message>", message)
-        };
-        let may_not = self.may_not.filter(|_| matches!(status, 401 | 403 | 404));
-        let help = may_not.map_or_else(|| filled(&known.help), str::to_owned);
-        self.error(known.kind, &filled(&known.what), help)
+        let values = [
+            ("service", self.name.to_owned()),
+            ("needed", needed.to_owned()),
+            ("block", permissions_block(needed)),
+            ("page", self.status.to_owned()),
+            ("until", until.unwrap_or_default()),
+            ("status", status.to_string()),
+            ("tries", tries.to_string()),
+            ("request", request),
+            ("message", message.clone()),
+        ];
+        let mut error = ForgeError::known(case, &values);
+        if let Some(may_not) = self.may_not.filter(|_| matches!(status, 401 | 403 | 404)) {
+            error.help = may_not.to_owned();
+        }
+        error
     }
 }
 
@@ -206,6 +194,32 @@ fn permissions_block(needed: &str) -> String {
 mod tests {
     use super::super::service::GITHUB;
     use super::*;
+
+    #[test]
+    fn every_case_that_is_named_is_in_the_file() {
+        for source in [
+            include_str!("error.rs"),
+            include_str!("gitlab.rs"),
+            include_str!("id_token.rs"),
+        ] {
+            for named in source.split("known(\"").skip(1) {
+                let case = named.split('"').next().unwrap();
+                assert!(KNOWN.contains_key(case), "{case}");
+            }
+        }
+        for status in [401, 403, 404, 410, 422, 429, 500, 503, 418] {
+            for message in ["", "locked", "rate limit"] {
+                let refusal = Refusal {
+                    status,
+                    message: message.to_owned(),
+                    ..Refusal::default()
+                };
+                let error = GITHUB.refused("POST", "issues", &refusal, 1);
+                let said = format!("{error}{}", error.help());
+                assert!(!said.contains(['<', '>']), "{said}");
+            }
+        }
+    }
 
     #[test]
     fn a_refusal_shows_the_permission_and_the_block_to_paste() {

@@ -57,9 +57,6 @@ impl MergeRequest {
 }
 
 fn wrong(name: &str, expected: &str) -> ForgeError {
-    ForgeError::new(
-        ForgeErrorKind::Other,
-        format!("{name} is not {expected}"),
-        "GitLab sets it in the pipelines of merge requests: `rules: [{if: $CI_PIPELINE_SOURCE == \"merge_request_event\"}]`",
-    )
+    let values = [("what", name.to_owned()), ("expected", expected.to_owned())];
+    ForgeError::known("settings of GitLab", &values)
 }

@@ -18,11 +18,7 @@ const LONGEST_ANSWER: usize = 64 << 10;
 
 /// The service may answer later.
 fn not_usable(why: impl fmt::Display) -> ForgeError {
-    ForgeError::new(
-        ForgeErrorKind::Passing,
-        format!("GitHub's token service gave no usable answer ({why})"),
-        "start the check again later; it reuses the canaries that completed",
-    )
+    ForgeError::known("no usable ID token", &[("why", why.to_string())])
 }
 
 /// The service of this job's runner. It prints without its secret.
@@ -37,11 +33,7 @@ impl IdTokenService {
     pub fn of(variable: &dyn Fn(&str) -> Option<String>, pace: f64) -> Result<Self, ForgeError> {
         let given = |name| variable(name).filter(|value| !value.trim().is_empty());
         let (Some(url), Some(token)) = (given(URL), given(REQUEST_TOKEN)) else {
-            return Err(ForgeError::new(
-                ForgeErrorKind::Other,
-                "this job may not ask GitHub for an ID token".to_owned(),
-                "give the job of the workflow `permissions: {id-token: write}` beside what it has; a pull request from a fork cannot have it",
-            ));
+            return Err(ForgeError::known("no right to ID tokens", &[]));
         };
         let address = url.split('?').next().unwrap_or_default();
         if split(address).is_none() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -64,11 +56,7 @@ impl IdTokenService {
         let sent = self.forge.send(&call).await;
         let answer = sent.map_err(|error| match error.kind {
             ForgeErrorKind::Passing | ForgeErrorKind::Unreadable => not_usable(error),
-            _ => ForgeError::new(
-                ForgeErrorKind::Forbidden,
-                format!("GitHub refused an ID token ({error})"),
-                "start the check again; where it is refused again, see whether the organization or the repository restricts GitHub's ID tokens",
-            ),
+            _ => ForgeError::known("refused ID token", &[("why", error.to_string())]),
         })?;
         // What cannot be read is not shown: it may hold the token.
         let answer: Value = serde_json::from_slice(answer.body()).unwrap_or_default();

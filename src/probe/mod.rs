@@ -161,7 +161,7 @@ pub struct ProbeReport {
     pub files_opened: BTreeMap<String, BTreeSet<String>>,
     /// Processes that outlived the command's main process, and were ended.
     pub survivors_ended: u32,
-    /// The busiest of these, where they had taken most of the CPU time: the command did not wait for its work.
+    /// The busiest of these, where they worked on or had taken most of the CPU time: the command did not wait for its work.
     pub left_running: Option<String>,
     /// Of the host, or of the container that the probe runs in; absent if `/proc/meminfo` cannot be read.
     pub memory_total: Option<Bytes>,

@@ -63,7 +63,7 @@ impl BaseCommit {
             }
             Err(error) => return Err(error.into()),
         };
-        let files = base_policy::spec_files(checkout, (&sha, &sha), project, spec)?;
+        let files = base_policy::spec_files(checkout, &sha, &sha, project, spec)?;
         let tree = checkout.tree(&sha)?;
         Ok(Some(Self::of(&name, sha, files, Ok(&tree))))
     }

@@ -109,7 +109,8 @@ pub(crate) fn places(project: &Project, arguments: &SpecArguments) -> Vec<String
 pub(crate) fn moved_from(
     place: &str,
     specs: &[PathBuf],
-    [before, head]: [&Tree; 2],
+    before: &Tree,
+    head: &Tree,
 ) -> AppResult<Option<String>> {
     let place = Path::new(place);
     let is_gone = |spec: &&PathBuf| before.get(spec).is_some() && head.get(spec).is_none();
@@ -127,10 +128,12 @@ pub(crate) fn moved_from(
     }
 }
 
-/// A commit's files at the places of the spec, the last at that of a spec which a change moved since it left `left`.
+/// A commit's files at the places of the spec. Where it has none there, the change may have moved the spec since it branched off at
+/// `fork`: then the file is at the old place.
 pub(crate) fn spec_files(
     checkout: &git::GitCheckout,
-    (commit, left): (&str, &str),
+    commit: &str,
+    fork: &str,
     project: &Project,
     spec: &SpecArguments,
 ) -> AppResult<Vec<BaseFile>> {
@@ -138,11 +141,11 @@ pub(crate) fn spec_files(
     if files.iter().any(|file| file.bytes.is_some()) {
         return Ok(files);
     }
-    let trees = [&checkout.tree(left)?, &checkout.tree("HEAD")?];
+    let (before, head) = (checkout.tree(fork)?, checkout.tree("HEAD")?);
     let name = Path::new(&project.place.file).file_name();
-    let paths = trees[0].files().iter().map(|file| &file.path);
+    let paths = before.files().iter().map(|file| &file.path);
     let specs = Vec::from_iter(paths.filter(|path| path.file_name() == name).cloned());
-    let moved = moved_from(&project.place.file, &specs, trees)?;
+    let moved = moved_from(&project.place.file, &specs, &before, &head)?;
     files.extend(files_at(checkout, commit, moved.into_iter().collect())?);
     Ok(files)
 }
@@ -163,9 +166,9 @@ pub(crate) fn base_of(
         .help("leave `--base` out, or run in a clone"));
     };
     let commit = checkout.resolve(name)?;
-    let left = checkout.merge_base(name, "HEAD");
-    let left = left.unwrap_or_else(|_| commit.clone());
-    let files = spec_files(checkout, (&commit, &left), project, spec)?;
+    let fork = checkout.merge_base(name, "HEAD");
+    let fork = fork.unwrap_or_else(|_| commit.clone());
+    let files = spec_files(checkout, &commit, &fork, project, spec)?;
     let prices = files_at(checkout, &commit, price_place(&files))?;
     let replays = project.traits().replays;
     let tree = replays.then(|| checkout.tree(&commit).map(Arc::new));

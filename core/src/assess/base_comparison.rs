@@ -95,7 +95,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
     let memory = memory.and_then(|base| ratio::compare_memory(before, now, base));
     let doubted = doubted(found);
     let noted = doubted.as_ref().map(|why| {
-        format!("{why}, so no breach is excused by it and no increase is judged: measure the base commit here, by `canary-gate run --all`")
+        format!("{why}, so no breach is excused by it and an increase is at risk at most: measure the base commit here, by `canary-gate run --all`")
     });
     let assumed = comparison.iter().flat_map(|one| one.notes.clone());
     let prices = (before_usd.ok(), now_usd.ok());

@@ -355,9 +355,9 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         by_laws,
-        unlike: (left_running(runs).map(|_| Doubt::LeftRunning))
-            .or(unopened(runs).map(|_| Doubt::NotOpened))
-            .or_else(|| unlike_the_rest(runs.largest()?)),
+        unlike: (runs.largest().and_then(unlike_the_rest))
+            .or(left_running(runs).map(|_| Doubt::LeftRunning))
+            .or(unopened(runs).map(|_| Doubt::NotOpened)),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
             .or_else(|| progress::stopped_early(runs))
             .or_else(|| runs.no_growth_seen()),

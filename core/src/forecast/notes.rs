@@ -19,7 +19,7 @@ pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
     });
     let left = super::left_running(runs).map(|process| {
         format!(
-            "a canary's command ended while `{process}`, which had done most of its work, still ran, and was ended: let the command wait for it, as `wait` in a shell does"
+            "a canary's command ended while `{process}`, which was still at work or had done most of it, ran on, and was ended: let the command wait for its work, as `wait` in a shell does"
         )
     });
     let unopened = super::unopened(runs).map(|channel| {

@@ -10,13 +10,21 @@ use crate::verdict::Reason;
 
 use super::PlanError;
 
-/// Of fewer names nothing is told.
+/// Fewer pairs may share their names by chance.
 const FEWEST_PAIRS: usize = 3;
-/// How channels are called whose files belong to none of another.
+/// A channel with one of these names holds data of its own, and no partners of the training data.
 const PARTS: [&str; 4] = ["val", "test", "eval", "dev"];
 
-/// Refuses two kinds of files, by channel and ending, where at least half of all names are those of two, such as images and their
-/// masks: a tenth of each are a hundredth of the pairs. Tables of the same names are parts of one.
+/// What files of one name may differ in. Tables come last.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct FileKind<'a> {
+    may_be_table: bool,
+    channel: &'a str,
+    ending: &'a str,
+}
+
+/// Refuses files in pairs, such as images and their masks, where each file is drawn by itself: a tenth of the images and a tenth of the
+/// masks have a hundredth of the pairs. At least half of the names have to be those of pairs. Tables of one name are parts of one table.
 pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let is_drawn_alone = |channel: &&ChannelData| {
         let is_part = PARTS.iter().any(|part| channel.name.starts_with(part));
@@ -25,36 +33,38 @@ pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError
     let alone = dataset.sampled().filter(is_drawn_alone);
     let drawn = alone.map(|channel| (&*channel.name, channel.objects.without(&channel.always)));
     let drawn: Vec<(&str, Objects)> = drawn.collect();
-    // What shares a name, tables last.
-    let mut names: BTreeMap<&str, BTreeMap<(bool, &str, &str), &str>> = BTreeMap::new();
+    // By name, without folder and ending, the files of each kind.
+    let mut names: BTreeMap<&str, BTreeMap<FileKind<'_>, &str>> = BTreeMap::new();
     for (channel, objects) in &drawn {
         for key in objects.iter().map(|object| &*object.key) {
             let name = key.rsplit('/').next().unwrap_or(key);
             let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
             let has_no_rows = matches!(RowFormat::of_name(key), Err(RowsProblem::NotRows));
-            let may_be_table = !has_no_rows || matches!(ending, "" | "json");
-            let kinds = names.entry(stem).or_default();
-            kinds.insert((may_be_table, channel, ending), key);
+            let kind = FileKind {
+                may_be_table: !has_no_rows || matches!(ending, "" | "json"),
+                channel,
+                ending,
+            };
+            names.entry(stem).or_default().insert(kind, key);
         }
     }
-    let is_pair = |kinds: &&BTreeMap<(bool, &str, &str), &str>| {
-        kinds.len() > 1 && kinds.keys().any(|(may_be_table, ..)| !may_be_table)
+    let is_pair = |files: &&BTreeMap<FileKind<'_>, &str>| {
+        files.len() > 1 && files.keys().any(|kind| !kind.may_be_table)
     };
     let pairs = names.values().filter(is_pair);
     let count = pairs.clone().count();
-    let Some(kinds) = pairs
-        .min()
-        .filter(|_| count >= FEWEST_PAIRS && 2 * count >= names.len())
-    else {
+    let are_most = count >= FEWEST_PAIRS && 2 * count >= names.len();
+    let Some(pair) = pairs.min().filter(|_| are_most) else {
         return Ok(());
     };
-    let kinds = kinds.iter().take(2);
-    let kinds = kinds
-        .map(|((_, channel, _), key)| format!("`{}` of channel `{channel}`", key.escape_debug()));
+    let two = pair
+        .iter()
+        .take(2)
+        .map(|(kind, key)| format!("`{}` of channel `{}`", key.escape_debug(), kind.channel));
     let why = format!(
-        "canaries get a sample of two kinds of files of job `{}`, such as {}, at least half of which share their names, and each file is drawn by itself: where the script takes them in pairs, a sample of each gives far fewer pairs than its share, and no forecast holds",
+        "most files of job `{}` share their names with others, such as {}, and each is drawn by itself: where the script takes them in pairs, a canary gets far fewer pairs than its share, and no forecast holds",
         job.name,
-        joined(kinds, " and ")
+        joined(two, " and ")
     );
     Err(PlanError::NoCanaries(Reason::new(why).advising(
         "give each kind a channel of its own, and write `draw_with` and the other's name on one of them; or `canary: {joined: false}` where the script takes no pairs",

@@ -253,14 +253,9 @@ impl Table {
 
     /// Of rows that have each the same titles, above their cells.
     pub(super) fn titled(rows: impl IntoIterator<Item = Vec<(Title<'static>, Cell)>>) -> Self {
-        let mut titles = Vec::new();
-        let cells = rows.into_iter().map(|row| {
-            let cells;
-            (titles, cells) = row.into_iter().unzip();
-            cells
-        });
-        let cells: Vec<Vec<Cell>> = cells.collect();
-        Self::of(titles, cells)
+        let rows = rows.into_iter().map(|row| row.into_iter().unzip());
+        let (titles, cells): (Vec<Vec<_>>, Vec<Vec<Cell>>) = rows.unzip();
+        Self::of(titles.into_iter().next().unwrap_or_default(), cells)
     }
 
     /// The same of plain text, without the columns in which no row says anything; `None` without rows.

@@ -26,7 +26,7 @@ pub struct Against {
     /// The lines that the base's own report showed as exceeded. An implicit line is judged by the limits of its own side, and
     /// the change may have lowered them.
     pub exceeded_then: Vec<LineKind>,
-    /// Why it may not be what the base takes here: then it excuses no breach, and no increase is judged by it.
+    /// Why it may not be what the base takes here: then it excuses no breach, and an increase is at risk at most.
     pub doubted: Option<String>,
 }
 

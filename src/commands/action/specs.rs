@@ -138,7 +138,7 @@ impl Specs {
 
     /// The place of the base's spec that became the one at `place`, see [`base_policy::moved_from`].
     pub(super) fn moved_from(&self, place: &str) -> AppResult<Option<String>> {
-        base_policy::moved_from(place, &self.moved, [&self.before, &self.head])
+        base_policy::moved_from(place, &self.moved, &self.before, &self.head)
     }
 
     /// What is left of these limits: of all that specs before this one have spent, and of what they have for jobs that are new.

@@ -117,4 +117,12 @@ mod tests {
         assert_eq!(started(&words(&["env", "A=b"])), ["env"]);
         assert!(started(&[]).is_empty());
     }
+
+    #[test]
+    fn a_program_is_found_on_path_or_in_the_source() {
+        let is_found = |word| which::which_in(word, Some("/usr/bin:/bin"), "/").is_ok();
+        assert!(is_found("sh") && is_found("bin/sh") && !is_found("no-such-program"));
+        // A folder is none.
+        assert!(!is_found("/usr"));
+    }
 }

@@ -1,14 +1,17 @@
 //! Ends a tree: SIGTERM, a grace period, then SIGKILL until no process is left. The processes of a killed probe become children of
 //! the gate, which ends them in the same way.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
+use super::procfs;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree, kill_groups, send};
+use super::usage::of_ticks;
+use crate::units::Seconds;
 
 /// The grace period of processes that outlive the command.
 pub(super) const GRACE_FOR_LEFTOVERS: Duration = Duration::from_secs(2);
@@ -108,15 +111,40 @@ impl Shutdown {
     }
 }
 
-/// The processes that outlive the command's main process.
-pub(super) fn leftovers(tree: &mut ProcessTree, signals: &mut CaughtSignals) -> Vec<Process> {
+/// What outlives the command's main process.
+pub(super) struct Survivors {
+    pub(super) count: usize,
+    /// The name of the busiest process, where they work on, or took more CPU time than all that has ended.
+    pub(super) at_work: Option<String>,
+}
+
+/// Waits a little for what ends by itself; `ended` is the CPU time of what has ended.
+pub(super) fn leftovers(
+    tree: &mut ProcessTree,
+    signals: &mut CaughtSignals,
+    ended: Seconds,
+) -> Survivors {
     let end = Instant::now() + SETTLING;
-    loop {
-        let members = tree.members(Look::Thorough);
-        if members.is_empty() || Instant::now() >= end {
-            return members;
-        }
+    let mut left = tree.members(Look::Thorough);
+    let before = left.iter().map(|process| (process.pid, process.cpu_ticks));
+    let before: HashMap<i32, u64> = before.collect();
+    while !left.is_empty() && Instant::now() < end {
         signals.wait(PAUSE);
+        left = tree.members(Look::Thorough);
+    }
+    let since = |process: &Process| {
+        let before = before.get(&process.pid).copied();
+        process.cpu_ticks.saturating_sub(before.unwrap_or_default())
+    };
+    let all = left.iter().map(|process| process.cpu_ticks).sum();
+    let lately = left.iter().map(since).sum();
+    let are_at_work = of_ticks(all) > ended || 2.0 * of_ticks(lately).0 > SETTLING.as_secs_f64();
+    let busiest = left.iter().filter(|_| are_at_work);
+    let busiest = busiest.max_by_key(|process| (since(process), process.cpu_ticks));
+    let name = busiest.and_then(|process| procfs::process(process.pid, "comm").ok());
+    Survivors {
+        count: left.len(),
+        at_work: name.map(|name| String::from_utf8_lossy(&name).trim_end().to_owned()),
     }
 }
 

@@ -23,16 +23,16 @@ pub(super) struct Output<'a> {
 
 impl<'a> Output<'a> {
     pub(super) fn open(options: &'a ProbeOptions) -> Result<Self, ProbeError> {
-        let opened = match &options.output {
-            _ if options.gate_socket => {
+        let opened = match (options.gate_socket, &options.output) {
+            (true, _) => {
                 (io::stdin().as_fd().try_clone_to_owned()).map(|socket| Some(File::from(socket)))
             }
-            Some(path) => {
+            (false, Some(path)) => {
                 let mut new = OpenOptions::new();
                 new.write(true).create(true).truncate(true).mode(0o600);
                 new.custom_flags(libc::O_NOFOLLOW).open(path).map(Some)
             }
-            None => Ok(None),
+            (false, None) => Ok(None),
         };
         Ok(Self {
             opened: opened.map_err(|source| refused(options, source))?,
@@ -72,11 +72,9 @@ impl<'a> Output<'a> {
 
 /// Why the destination does not take the report, or the gate does not give the environment.
 fn refused(options: &ProbeOptions, source: io::Error) -> ProbeError {
-    match &options.output {
-        _ if options.gate_socket => {
-            ProbeError::Process("speaking with the gate through standard input", source)
-        }
-        Some(path) => ProbeError::Output(path.clone(), source),
-        None => ProbeError::Stdout(source),
+    match (options.gate_socket, &options.output) {
+        (true, _) => ProbeError::Process("speaking with the gate through standard input", source),
+        (false, Some(path)) => ProbeError::Output(path.clone(), source),
+        (false, None) => ProbeError::Stdout(source),
     }
 }

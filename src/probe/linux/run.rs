@@ -26,8 +26,8 @@ use super::output::{CommandEnvironment, Output};
 use super::sandbox::MountNamespace;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
-use super::usage::{CpuTime, ticks_per_second};
-use super::{Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY, procfs};
+use super::usage::CpuTime;
+use super::{Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY};
 use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
 
@@ -291,9 +291,9 @@ impl<'a> WatchedRun<'a> {
             let processes = self.processes();
             self.cpu.observe(wall, &processes);
         }
-        let left = leftovers(&mut self.tree, &mut self.signals);
-        let (left_seconds, busiest) = busiest(&left);
-        let survivors = left.len();
+        let left = leftovers(&mut self.tree, &mut self.signals, self.cpu.of_ended());
+        let survivors = left.count;
+        self.report.left_running = left.at_work;
         let (ending, mut shutdown) = ended.unzip();
         if shutdown.is_none() && survivors > 0 {
             shutdown = Some(Shutdown::begin(&mut self.tree, GRACE_FOR_LEFTOVERS));
@@ -313,9 +313,7 @@ impl<'a> WatchedRun<'a> {
         self.report.wall_seconds = Seconds(wall.as_secs_f64());
         let stopped = survivors.saturating_sub(stuck);
         self.report.survivors_ended = u32::try_from(stopped).unwrap_or(u32::MAX);
-        let mut report = self.with_figures(stuck);
-        report.left_running = busiest.filter(|_| 2.0 * left_seconds > report.cpu_seconds.0);
-        Ok(report)
+        Ok(self.with_figures(stuck))
     }
 
     /// The report of a run that ended.
@@ -418,16 +416,6 @@ impl<'a> WatchedRun<'a> {
             },
         }
     }
-}
-
-/// The CPU time of processes, and the name of the one with most.
-fn busiest(processes: &[Process]) -> (f64, Option<String>) {
-    let ticks = processes.iter().map(|process| process.cpu_ticks).sum();
-    let seconds = Duration::from_secs(ticks).as_secs_f64() / ticks_per_second();
-    let busiest = processes.iter().max_by_key(|process| process.cpu_ticks);
-    let name = busiest.and_then(|process| procfs::process(process.pid, "comm").ok());
-    let name = name.map(|name| String::from_utf8_lossy(&name).trim_end().to_owned());
-    (seconds, name)
 }
 
 /// Whether what is known of memory between two samples leaves open that it was several times as high.

@@ -19,6 +19,12 @@ fn cpu_time(of: UsageWho) -> Duration {
     })
 }
 
+/// A CPU time of `/proc`.
+pub(super) fn of_ticks(ticks: u64) -> Seconds {
+    // Ticks as seconds: an exact conversion to a float.
+    Seconds(Duration::from_secs(ticks).as_secs_f64() / ticks_per_second())
+}
+
 /// The unit of CPU times in `/proc`.
 pub(super) fn ticks_per_second() -> f64 {
     let ticks = sysconf(SysconfVar::CLK_TCK).ok().flatten();
@@ -49,7 +55,6 @@ pub(super) fn largest_reaped_resident_set() -> Bytes {
 /// sum ever seen counts.
 pub(super) struct CpuTime {
     cores: f64,
-    ticks_per_second: f64,
     reaped_before: f64,
     highest: f64,
     /// When the last sample was taken, and its sum.
@@ -61,7 +66,6 @@ impl CpuTime {
     pub(super) fn new(cores: f64) -> Self {
         Self {
             cores,
-            ticks_per_second: ticks_per_second(),
             reaped_before: reaped_cpu_seconds(),
             highest: 0.0,
             previous: (Duration::ZERO, 0.0),
@@ -73,9 +77,7 @@ impl CpuTime {
     /// counted twice.
     pub(super) fn observe(&mut self, elapsed: Duration, processes: &[Process]) {
         let ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
-        // Ticks as seconds: an exact conversion to a float.
-        let living = Duration::from_secs(ticks).as_secs_f64() / self.ticks_per_second;
-        self.take(elapsed, reaped_cpu_seconds() - self.reaped_before + living);
+        self.take(elapsed, self.of_ended().0 + of_ticks(ticks).0);
     }
 
     fn take(&mut self, elapsed: Duration, total: f64) {
@@ -89,7 +91,12 @@ impl CpuTime {
 
     /// The CPU time of the tree; call it when everything has been reaped.
     pub(super) fn total(&self) -> Seconds {
-        Seconds((reaped_cpu_seconds() - self.reaped_before).max(self.highest))
+        Seconds(self.of_ended().0.max(self.highest))
+    }
+
+    /// The CPU time of processes that have been reaped.
+    pub(super) fn of_ended(&self) -> Seconds {
+        Seconds(reaped_cpu_seconds() - self.reaped_before)
     }
 
     /// The mean over the run, and the 99th percentile of the samples.
