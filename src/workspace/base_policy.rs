@@ -19,7 +19,8 @@ use crate::verdict::Reason;
 use crate::workspace::checkout::{self, Checkout};
 use crate::workspace::organization::{self, SHORT_COMMIT};
 use crate::workspace::price_file;
-use crate::workspace::project::{Project, ProjectPolicy, today};
+use crate::workspace::project::{Project, today};
+use crate::workspace::project_policy::ProjectPolicy;
 use crate::workspace::written_spec::{self, DEFAULT_PLACES, folder_of};
 
 /// What canaries of jobs that the base does not know may cost together, where nobody says.

@@ -9,6 +9,7 @@ pub(crate) mod environment;
 pub(crate) mod organization;
 pub(crate) mod price_file;
 pub(crate) mod project;
+pub(crate) mod project_policy;
 pub(crate) mod recorded;
 pub(crate) mod run_origin;
 pub(crate) mod written_spec;
