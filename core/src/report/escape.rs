@@ -4,10 +4,13 @@
 //! All ways begin with the same cleaning: one line, no control characters, no invisible or direction-changing
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
+use std::collections::HashSet;
+
+use regex::Match;
+
 use super::redact::redact;
-use crate::secret::unseen::{
-    is_invisible, skip_control_sequence, skip_escape_sequence, without_commands,
-};
+use crate::grammar::pattern;
+use crate::secret::unseen::{is_invisible, without_commands, without_control_sequences};
 
 /// As long as a name of a job or an instance may be shown.
 pub const NAME_LIMIT: usize = 120;
@@ -55,15 +58,16 @@ fn with_code(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> 
 
 /// Clean text, escaped.
 fn literal(cleaned: &str) -> String {
-    let characters: Vec<char> = cleaned.chars().collect();
-    let mut escaped = String::with_capacity(characters.len() * 2);
-    let hex_runs = commit_like(&characters);
-    for (index, &character) in characters.iter().enumerate() {
-        let (before, next) = (&characters[..index], characters.get(index + 1));
+    let mut escaped = String::with_capacity(cleaned.len() * 2);
+    let parts_of_commits = within_commits(cleaned);
+    let mut characters = cleaned.char_indices().peekable();
+    while let Some((index, character)) = characters.next() {
+        let before = &cleaned.as_bytes()[..index];
+        let next = characters.peek().map(|(_, next)| next);
         let needs_backslash = match character {
             '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '!' => true,
             // A numbered list at the start.
-            '.' | ')' if before.iter().all(char::is_ascii_digit) => {
+            '.' | ')' if before.iter().all(u8::is_ascii_digit) => {
                 index > 0 && next.is_none_or(|next| *next == ' ')
             }
             // A list or an underline at the start.
@@ -91,8 +95,8 @@ fn literal(cleaned: &str) -> String {
             // `www.`
             'w' | 'W' => next == Some(&'.'),
             // `GH-12`, `GL-12`
-            '-' | '+' | '=' => matches!(before, [.., 'g' | 'G', 'h' | 'H' | 'l' | 'L']),
-            _ => hex_runs[index],
+            '-' | '+' | '=' => matches!(before, [.., b'g' | b'G', b'h' | b'H' | b'l' | b'L']),
+            _ => parts_of_commits.contains(&index),
         };
         if begins_reference {
             escaped.push(WORD_JOINER);
@@ -237,11 +241,9 @@ fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
     const MARKS_ON_ONE: usize = 3;
     let mut line = String::new();
     let mut marks = 0;
-    let mut characters = text.chars().take(reach).peekable();
-    while let Some(character) = characters.next() {
+    let reached: String = text.chars().take(reach).collect();
+    for character in without_control_sequences(&reached).chars() {
         match character {
-            '\u{1b}' => skip_escape_sequence(&mut characters),
-            '\u{9b}' => skip_control_sequence(&mut characters),
             _ if character.is_whitespace() => {
                 let is_wanted = !line.is_empty() && !line.ends_with(' ');
                 if spaces == Spaces::Kept || is_wanted {
@@ -323,23 +325,12 @@ fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// True at each sixth character of a word of 7 to 40 hexadecimal digits, which GitHub would link to a commit.
-fn commit_like(characters: &[char]) -> Vec<bool> {
-    let mut split = vec![false; characters.len()];
-    let mut start = 0;
-    for end in 0..=characters.len() {
-        if characters.get(end).is_some_and(char::is_ascii_alphanumeric) {
-            continue;
-        }
-        let word = &characters[start..end];
-        if word.len() >= 7 && word.iter().all(char::is_ascii_hexdigit) {
-            for index in (start + 5..end.saturating_sub(1)).step_by(6) {
-                split[index] = true;
-            }
-        }
-        start = end + 1;
-    }
-    split
+/// The places of each sixth character of words of 7 and more hexadecimal digits, which GitHub would link to a commit.
+fn within_commits(text: &str) -> HashSet<usize> {
+    let words = pattern!("[0-9A-Za-z]{7,}").find_iter(text);
+    let is_id = |word: &Match<'_>| word.as_str().bytes().all(|byte| byte.is_ascii_hexdigit());
+    let places = |word: Match<'_>| (word.start() + 5..word.end() - 1).step_by(6);
+    words.filter(is_id).flat_map(places).collect()
 }
 
 #[cfg(test)]

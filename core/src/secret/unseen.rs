@@ -1,26 +1,31 @@
 //! What a text holds that nobody sees: commands to a terminal, and characters that take no room.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::iter::Peekable;
 
 use crate::grammar::pattern;
 
 /// The text without what is not seen: what stands between two of its characters must not part a secret. Line ends and tabs stay.
 pub(super) fn without_unseen(text: &str) -> String {
-    let mut seen = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\u{1b}' => skip_escape_sequence(&mut characters),
-            '\u{9b}' => skip_control_sequence(&mut characters),
-            '\n' | '\r' | '\t' => seen.push(character),
-            // Line ends that only some programs know.
-            '\u{2028}' | '\u{2029}' => {}
-            _ if character.is_control() || is_invisible(character) => {}
-            _ => seen.push(character),
-        }
-    }
-    seen
+    let is_seen = |c: &char| match c {
+        '\n' | '\r' | '\t' => true,
+        // Line ends that only some programs know.
+        '\u{2028}' | '\u{2029}' => false,
+        c => !c.is_control() && !is_invisible(*c),
+    };
+    let text = without_control_sequences(text);
+    text.chars().filter(is_seen).collect()
+}
+
+/// The text without what a terminal obeys, by ECMA-48: control sequences, strings up to their terminator (a window title, a hyperlink),
+/// and other commands. A string that never ends takes the rest with it.
+pub fn without_control_sequences(text: &str) -> Cow<'_, str> {
+    let sequences = pattern!(concat!(
+        r"(?s)(?:\x1b\[|\x{9b})[ -?]*[@-~]?",
+        r"|\x1b[\]PX^_].*?(?:\x07|\x{9c}|\x1b\\|\z)",
+        r"|\x1b[ -/].?|\x1b[0-~]?",
+    ));
+    sequences.replace_all(text, "")
 }
 
 /// Nothing in the line is a workflow command.
@@ -39,43 +44,6 @@ pub fn without_commands(text: &str) -> String {
         at_word_start = character == ' ' || opens_command;
     }
     shown
-}
-
-/// What follows ESC, by ECMA-48: a control sequence, a string up to its terminator, or a single character.
-pub fn skip_escape_sequence(characters: &mut Peekable<impl Iterator<Item = char>>) {
-    match characters.peek() {
-        Some('[') => {
-            characters.next();
-            skip_control_sequence(characters);
-        }
-        // Strings (a window title, a hyperlink) end with BEL or ESC \; one that never ends takes the line with it.
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            characters.next();
-            while let Some(character) = characters.next() {
-                if character == '\u{7}' || character == '\u{9c}' {
-                    return;
-                }
-                if character == '\u{1b}' && characters.peek() == Some(&'\\') {
-                    characters.next();
-                    return;
-                }
-            }
-        }
-        Some(' '..='/') => {
-            characters.next();
-            characters.next();
-        }
-        Some('0'..='~') => {
-            characters.next();
-        }
-        _ => {}
-    }
-}
-
-/// Parameters and intermediates, then one final character.
-pub fn skip_control_sequence(characters: &mut Peekable<impl Iterator<Item = char>>) {
-    while characters.next_if(|c| (' '..='?').contains(c)).is_some() {}
-    characters.next_if(|c| ('@'..='~').contains(c));
 }
 
 /// JSON in which control characters, invisible ones and odd line ends are written by their numbers. Such characters stand in texts
