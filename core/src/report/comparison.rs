@@ -5,7 +5,8 @@ mod column;
 use std::collections::BTreeSet;
 
 use super::budget_lines::{chance_of, decisive_line, is_in_question, shown_excuse, use_of};
-use super::document::{Align, Cell, Table, TableColumn, TableRow};
+use super::document::Title::{Numbers, Words};
+use super::document::{Cell, Table, TableColumn, TableRow};
 use super::{InstanceForecast, JobReport, Mark, Prose, Report, many_jobs, words};
 use crate::forecast::Estimate;
 use crate::metric::{LineKind, Metric, MetricName};
@@ -115,16 +116,16 @@ impl<'a> Comparison<'a> {
     fn table_of(&self, rows: &[ComparisonRow<'_>]) -> Option<Table> {
         let mut columns = vec![TableColumn {
             is_evident: true,
-            ..TableColumn::new("Verdict", Align::Left)
+            ..TableColumn::from(Words("Verdict"))
         }];
         if self.has_several_jobs {
-            columns.push(TableColumn::new("Job", Align::Left));
+            columns.push(Words("Job").into());
         }
-        columns.push(TableColumn::new("Instance", Align::Left));
+        columns.push(Words("Instance").into());
         columns.extend(self.columns.iter().map(|column| TableColumn {
             weight: self.weight(*column),
             detail: self.second_number(*column),
-            ..TableColumn::new(column.title(), Align::Right)
+            ..TableColumn::from(Numbers(&column.title()))
         }));
         let rows = rows.iter().map(|row| TableRow {
             cells: self.cells(row),

@@ -234,13 +234,14 @@ fn job_headlines(report: &Report, job: &JobReport) -> Vec<Headline> {
     headlines
 }
 
-fn warnings(report: &Report, jobs: &[&JobReport]) -> Vec<Prose> {
+fn warnings(report: &Report, jobs: &[&JobReport]) -> Vec<Headline> {
     let of_job = |job: &&JobReport| {
         let name = name_of(report, job);
         let said = job.warnings.iter().map(move |warning| match &name {
             Some(name) => Prose::fill("{}: {}", [name.clone(), Prose::sentence(warning)]),
             None => Prose::sentence(words::capitalized(warning)),
         });
+        let said = said.map(|text| Headline::of(Mark::DOUBTFUL, text));
         said.collect::<Vec<_>>()
     };
     jobs.iter().flat_map(of_job).collect()

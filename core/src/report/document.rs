@@ -27,7 +27,7 @@ pub(super) struct Document {
     /// Worst first.
     pub(super) headlines: Vec<Headline>,
     /// What a reader must not miss about them.
-    pub(super) warnings: Vec<Prose>,
+    pub(super) warnings: Vec<Headline>,
     /// What each instance configuration would take.
     pub(super) table: Option<Table>,
     /// What stands in the place of a forecast or beside it, such as why something could not be checked.
@@ -240,13 +240,9 @@ impl Table {
         titles: impl IntoIterator<Item = Title<'a>>,
         rows: impl IntoIterator<Item = Vec<Cell>>,
     ) -> Self {
-        let column = |title: Title<'a>| match title {
-            Title::Words(title) => TableColumn::new(title, Align::Left),
-            Title::Numbers(title) => TableColumn::new(title, Align::Right),
-        };
         let row = |cells| TableRow { cells, rank: 0 };
         Self {
-            columns: titles.into_iter().map(column).collect(),
+            columns: titles.into_iter().map(TableColumn::from).collect(),
             rows: rows.into_iter().map(row).collect(),
         }
     }
@@ -300,24 +296,28 @@ pub(super) struct TableColumn {
     pub(super) title: Prose,
     /// What the second number of its cells is: `90% interval`.
     pub(super) detail: Option<Prose>,
-    pub(super) align: Align,
+    /// Words stand left, numbers right.
+    pub(super) is_number: bool,
     /// Whether the cells say what they are, so that a narrow page needs no title.
     pub(super) is_evident: bool,
     /// Where there is no room for all columns, the lowest goes first; `None` stays.
     pub(super) weight: Option<usize>,
 }
 
-impl TableColumn {
-    pub(super) fn new(title: impl Into<String>, align: Align) -> Self {
+impl From<Title<'_>> for TableColumn {
+    fn from(title: Title<'_>) -> Self {
+        let (Title::Words(words) | Title::Numbers(words)) = title;
         Self {
-            title: Prose::figure(title),
+            title: Prose::figure(words),
             detail: None,
-            align,
+            is_number: matches!(title, Title::Numbers(_)),
             is_evident: false,
             weight: None,
         }
     }
+}
 
+impl TableColumn {
     /// The title above what the second number is.
     pub(super) fn heading(&self) -> Cell {
         Cell {
@@ -325,13 +325,6 @@ impl TableColumn {
             ..Cell::from(self.title.clone())
         }
     }
-}
-
-/// Words stand left, numbers right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
-    Left,
-    Right,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

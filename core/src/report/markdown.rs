@@ -4,13 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::document::{
-    Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn,
-};
+use super::document::{Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn};
 use super::plot::Plot;
 use super::template::Template;
 use super::text::{Outside, Prose, TextSpan};
-use super::{Mark, Report, compose, escape, mermaid, template, words};
+use super::{Report, compose, escape, mermaid, template, words};
 
 /// Keeps a range on one line: a browser may break at a dash.
 const WORD_JOINER: char = '\u{2060}';
@@ -42,9 +40,8 @@ pub(super) fn lay_out(document: &Document) -> String {
 
 /// What a template is given of a document. An absent value is null.
 fn values(document: &Document) -> Value {
-    let marked = |mark: Mark, text| json!({"mark": mark.emoji, "text": inline(text)});
-    let headlines = document.headlines.iter();
-    let warnings = document.warnings.iter();
+    let marked = |one: &Headline| json!({"mark": one.mark.emoji, "text": inline(&one.text)});
+    let all = |headlines: &[Headline]| headlines.iter().map(marked).collect::<Value>();
     let folds = document.folds.iter().map(|fold| {
         let blocks = fold.blocks.iter().map(block);
         let blocks = blocks.filter(|block| !block.is_empty());
@@ -52,8 +49,8 @@ fn values(document: &Document) -> Value {
     });
     json!({
         "opening": inline(&document.opening),
-        "headlines": headlines.map(|one| marked(one.mark, &one.text)).collect::<Value>(),
-        "warnings": warnings.map(|text| marked(Mark::DOUBTFUL, text)).collect::<Value>(),
+        "headlines": all(&document.headlines),
+        "warnings": all(&document.warnings),
         "table": document.table.as_ref().map(table),
         "blocks": document.blocks.iter().map(block).collect::<Value>(),
         "remarks": lines(&document.remarks),
@@ -147,7 +144,7 @@ fn table(table: &Table) -> Value {
     let columns = table
         .columns
         .iter()
-        .map(|column| json!({"title": title(column), "is_number": column.align == Align::Right}));
+        .map(|column| json!({"title": title(column), "is_number": column.is_number}));
     let cell = |cell: &Cell| {
         json!({
             "mark": cell.mark.map(|mark| mark.emoji),

@@ -6,7 +6,7 @@ pub use super::document::ReportDepth;
 use super::document::{
     Block, Cell, Document, DocumentLine, Fold, FoldKind, Headline, Table, Title,
 };
-use super::mark::{Mark, Tone};
+use super::mark::Tone;
 use super::{Label, Prose, Report, compose, failures, words};
 use crate::grammar::wrap;
 use crate::secret::unseen::without_commands;
@@ -99,11 +99,9 @@ impl TerminalPage {
     }
 
     fn push_document(&mut self, document: &Document) {
-        let warnings = document.warnings.iter().map(|text| (Mark::DOUBTFUL, text));
-        let headlines = document.headlines.iter();
-        for (mark, said) in headlines.map(|one| (one.mark, &one.text)).chain(warnings) {
-            self.push_headline(mark, said);
-        }
+        let warnings = document.warnings.iter();
+        let headlines = document.headlines.iter().chain(warnings);
+        headlines.for_each(|headline| self.push_headline(headline));
         let has_more =
             document.table.is_some() || !document.blocks.is_empty() || !document.remarks.is_empty();
         if !document.headlines.is_empty() && has_more {
@@ -122,8 +120,8 @@ impl TerminalPage {
         }
     }
 
-    fn push_headline(&mut self, mark: Mark, said: &Prose) {
-        self.push_toned(&format!("{} {}", mark.sign, inline(said)), mark.tone);
+    fn push_headline(&mut self, Headline { mark, text }: &Headline) {
+        self.push_toned(&format!("{} {}", mark.sign, inline(text)), mark.tone);
     }
 
     fn push_toned(&mut self, said: &str, tone: Tone) {
@@ -134,7 +132,7 @@ impl TerminalPage {
 
     fn push_block(&mut self, block: &Block) {
         match block {
-            Block::Headline(Headline { mark, text }) => self.push_headline(*mark, text),
+            Block::Headline(headline) => self.push_headline(headline),
             Block::Lines(lines) | Block::List(lines) => self.push_lines(lines),
             Block::Table(table) => self.push_table(table),
             Block::Plot(_) => {}

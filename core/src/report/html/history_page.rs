@@ -95,7 +95,7 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
 }
 
 /// How many records are in no figure, and why.
-fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option<Prose> {
+fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option<Headline> {
     let reasons = [
         (newer, "written by a newer canary-gate, which reads them"),
         (damaged, "damaged; `canary-gate history list` names them"),
@@ -107,7 +107,7 @@ fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option
         "{} could not be read and {verb} in no figure of this page: {reasons}.",
         count(newer + damaged, "record"),
     );
-    (!reasons.is_empty()).then(|| Prose::sentence(said))
+    (!reasons.is_empty()).then(|| Headline::of(Mark::DOUBTFUL, Prose::sentence(said)))
 }
 
 /// What checks cost, what the table does not show, and what the page was made of.

@@ -6,9 +6,8 @@ pub mod history_page;
 
 use serde_json::{Value, json};
 
-use super::document::{Align, Block, Cell, Document, DocumentLine, Fold, Headline, Table};
+use super::document::{Block, Cell, Document, DocumentLine, Fold, Headline, Table, TableColumn};
 use super::escape::{self, LINE_LIMIT, PARAGRAPH_LIMIT};
-use super::mark::Mark;
 use super::text::{Outside, Prose, TextSpan, Verbatim};
 use super::{Report, compose, template, words};
 
@@ -46,13 +45,12 @@ fn page(document: &Document, about: &str) -> String {
     let table = document.table.as_ref();
     let answer = document.headlines.first();
     let answer = answer.map_or(String::new(), |answer| plain(&answer.text));
-    let headlines = document.headlines.iter();
-    let warnings = document.warnings.iter();
+    let all = |headlines: &[Headline]| headlines.iter().map(signed).collect::<Value>();
     template::OUR_PAGE.page(&json!({
         "style": STYLE,
         "title": escape::for_html(&answer, TITLE_LIMIT),
-        "headlines": headlines.map(|one| signed(one.mark, &one.text)).collect::<Value>(),
-        "warnings": warnings.map(|text| signed(Mark::DOUBTFUL, text)).collect::<Value>(),
+        "headlines": all(&document.headlines),
+        "warnings": all(&document.warnings),
         "table": table.map(|shown| grid(shown, about)),
         // What to do is on the first screen, however long the table is.
         "is_long": table.is_some_and(|shown| shown.rows.len() > ROWS_ABOVE_REMARKS),
@@ -81,7 +79,7 @@ fn plain(text: &Prose) -> String {
 }
 
 /// A line with its sign, in the colour of its tone. The sign says nothing that the words do not.
-fn signed(mark: Mark, text: &Prose) -> Value {
+fn signed(Headline { mark, text }: &Headline) -> Value {
     json!({"mark": mark.sign, "tone": mark.tone, "text": inline(text)})
 }
 
@@ -98,7 +96,7 @@ fn blocks(blocks: &[Block], about: &str) -> Value {
     let is_plot = |block: &Block| matches!(block, Block::Plot(_));
     let groups = blocks.chunk_by(|one, next| is_plot(one) && is_plot(next));
     let groups = groups.map(|group| match &group[0] {
-        Block::Headline(Headline { mark, text }) => json!({"headline": signed(*mark, text)}),
+        Block::Headline(headline) => json!({"headline": signed(headline)}),
         Block::Lines(text) => json!({"lines": lines(text)}),
         Block::List(items) => json!({"list": lines(items)}),
         Block::Table(table) => json!({"table": grid(table, about)}),
@@ -122,10 +120,10 @@ fn lines(lines: &[DocumentLine]) -> Value {
 /// A table that is wider than the screen is scrolled, also by keys.
 fn grid(table: &Table, about: &str) -> Value {
     let columns = table.columns.iter();
-    let titles = columns.map(|column| cell(&column.heading(), column.align));
+    let titles = columns.map(|column| cell(&column.heading(), column));
     let rows = table.rows.iter().take(MOST_ROWS).map(|row| {
         let cells = row.cells.iter().zip(&table.columns);
-        let cells = cells.map(|(said, column)| cell(said, column.align));
+        let cells = cells.map(|(said, column)| cell(said, column));
         cells.collect::<Value>()
     });
     json!({
@@ -136,12 +134,9 @@ fn grid(table: &Table, about: &str) -> Value {
     })
 }
 
-fn cell(cell: &Cell, align: Align) -> Value {
+fn cell(cell: &Cell, column: &TableColumn) -> Value {
     json!({
-        "class": match align {
-            Align::Left => "text",
-            Align::Right => "number",
-        },
+        "class": if column.is_number { "number" } else { "text" },
         "mark": cell.mark.map(|mark| mark.sign),
         "tone": cell.mark.map(|mark| mark.tone),
         "text": inline(&cell.text),
