@@ -3,7 +3,7 @@
 use crate::assess::row;
 use crate::exit::{self, Strictness};
 use crate::instance::Offer;
-use crate::report::{self, InstanceForecast, JobReport, Report};
+use crate::report::{InstanceForecast, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::{self, Reason, Verdict};
 
@@ -16,14 +16,12 @@ pub fn report(
 ) -> Report {
     let verdicts: Vec<Verdict> = jobs.iter().map(|job| job.verdict).collect();
     Report {
-        schema_version: report::SCHEMA_VERSION,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         generated_at: now,
         verdict: verdict::worst(verdicts.iter().copied()),
         exit_code: exit::code_of_run(verdicts, [], strictness),
         jobs,
         notes,
-        ..Report::default()
+        ..Report::begun()
     }
 }
 

@@ -84,7 +84,7 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     ];
     folds.extend(others.into_iter().flatten());
     Document {
-        opening: opening(report.subject.as_deref()),
+        opening: opening(report),
         headlines: headlines(report, &sorted),
         warnings: warnings(report, &sorted),
         table,

@@ -5,23 +5,14 @@ use super::{Policy, Prose, Report};
 /// The digits that are shown of a spec's hash.
 const HASH_DIGITS: usize = 4;
 
-/// What a comment says of its run above and below all else.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ReportStamp {
-    /// As [`Report::subject`].
-    pub subject: Option<String>,
-    pub commit: Option<String>,
-    pub run_url: Option<String>,
-    pub policy: Option<Policy>,
-}
-
 /// What stands above the verdict, in small letters: `canary-gate · forecast of one full training run · canary-gate.yml`.
-pub(super) fn opening(subject: Option<&str>) -> Prose {
+pub(super) fn opening(report: &Report) -> Prose {
     let tool = [
         Prose::name("canary-gate"),
         Prose::own("forecast of one full training run"),
     ];
-    Prose::joined(tool.into_iter().chain(subject.map(Prose::name)), " · ")
+    let subject = report.subject.as_deref().map(Prose::name);
+    Prose::joined(tool.into_iter().chain(subject), " · ")
 }
 
 /// Commit, spec, policy, version, run.
@@ -39,17 +30,6 @@ pub(super) fn footer(report: &Report) -> Prose {
         report.run_url.as_deref().and_then(Prose::run),
     ];
     Prose::joined(parts.into_iter().flatten(), " · ")
-}
-
-/// The same of a run that has no report yet.
-pub(super) fn of_run(stamp: &ReportStamp) -> Prose {
-    footer(&Report {
-        commit: stamp.commit.clone(),
-        policy: stamp.policy.clone(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        run_url: stamp.run_url.clone(),
-        ..Report::default()
-    })
 }
 
 /// `policy from main a1b2c3d`

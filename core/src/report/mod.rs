@@ -63,7 +63,6 @@ pub use acceptance::{Acceptance, accept_overruns, overrun_ends};
 pub use comparison::BUSY_GPU;
 pub use drift_issue::{DriftIssue, drift_issue, drift_over};
 pub use estimates::Estimates;
-pub use footer::ReportStamp;
 pub use json::{from_json, measurement_schema, omit_nulls, published, report_schema, to_json};
 pub use length::{page_within, render_within};
 pub use merge::merge;
@@ -118,6 +117,15 @@ pub struct Report {
 }
 
 impl Report {
+    /// By this program, of a run that has found nothing yet.
+    pub fn begun() -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Whether it says something of several jobs, with one that could not be checked: each thing that is said then names its job.
     fn is_of_several_jobs(&self) -> bool {
         let failed = self.failures.iter().filter_map(|it| it.job.as_ref());

@@ -1,7 +1,7 @@
 //! What a comment says while there is no report: that canaries run, and that a run ended before its verdict.
 
 use super::document::{Block, Document, DocumentLine, Headline};
-use super::footer::{self, ReportStamp};
+use super::footer::{footer, opening};
 use super::words::{self, Quantity};
 use super::{Failure, JobReport, Label, Mark, Prose, Report, escape, help, markdown};
 use crate::change::AffectedJob;
@@ -22,9 +22,9 @@ pub enum Leftovers {
     Unknown,
 }
 
-/// The comment while canaries of `affected` run, which may cost `most` together; `None` where no price is known. A job's name may be
+/// The comment of a begun `run` while canaries of `affected` run, which may cost `most` together; `None` where no price is known. A job's name may be
 /// text of the pull request.
-pub fn in_progress(affected: &[AffectedJob<'_>], most: Option<Usd>, stamp: &ReportStamp) -> String {
+pub fn in_progress(affected: &[AffectedJob<'_>], most: Option<Usd>, run: &Report) -> String {
     let what = match affected {
         [] => Prose::own("measuring"),
         [one] => Prose::fill("measuring {}", [Prose::name(&one.job.name)]),
@@ -54,19 +54,19 @@ pub fn in_progress(affected: &[AffectedJob<'_>], most: Option<Usd>, stamp: &Repo
         blocks: jobs.chain([Block::line(Label::MORE, cost)]).collect(),
         ..Document::default()
     };
-    under(Mark::MEASURING, what, stamp, document)
+    under(Mark::MEASURING, what, run, document)
 }
 
-fn under(mark: Mark, text: Prose, stamp: &ReportStamp, mut document: Document) -> String {
-    document.opening = footer::opening(stamp.subject.as_deref());
-    document.footer = footer::of_run(stamp);
+fn under(mark: Mark, text: Prose, run: &Report, mut document: Document) -> String {
+    document.opening = opening(run);
+    document.footer = footer(run);
     document.headlines.push(Headline { mark, text });
     markdown::lay_out(&document)
 }
 
 /// The comment of a run that was cancelled, killed or interrupted: it is never left "in progress".
 /// `how` is `cancelled` or `stopped at its time limit`, and may hold text from outside; `spent` is what was billed, as far as is known.
-pub fn ended(how: &str, spent: Option<Usd>, left: Leftovers, stamp: &ReportStamp) -> String {
+pub fn ended(how: &str, spent: Option<Usd>, left: Leftovers, run: &Report) -> String {
     let how = Prose::literal(how);
     let what = Prose::fill(
         "could not check: the run was {} before it had a verdict",
@@ -94,7 +94,7 @@ pub fn ended(how: &str, spent: Option<Usd>, left: Leftovers, stamp: &ReportStamp
         ],
         ..Document::default()
     };
-    under(Mark::BAD, what, stamp, document)
+    under(Mark::BAD, what, run, document)
 }
 
 /// What the step summary says beside the report where the comment could not be posted.
@@ -155,15 +155,10 @@ mod tests {
         }
     }
 
-    fn stamp() -> ReportStamp {
-        ReportStamp {
-            subject: Some("canary-gate.yml".to_owned()),
-            commit: Some("3f9c2e1d8a7054b6c1f2e3d4a5b6c7d8e9f0a1b2".to_owned()),
-            run_url: Some("https://github.com/example/models/actions/runs/4821".to_owned()),
-            policy: Some(Policy::of(
-                "main".to_owned(),
-                Some("a1b2c3d4e5f60718293a4b5c6d7e8f9001122334".to_owned()),
-            )),
+    fn run() -> Report {
+        Report {
+            spec_hash: None,
+            ..samples::of("within")
         }
     }
 
@@ -171,9 +166,9 @@ mod tests {
     fn while_canaries_run() {
         let churn = job("churn");
         let jobs = vec![affected(&churn); 25];
-        let one = in_progress(&jobs[..1], Some(Usd(5.0)), &stamp());
+        let one = in_progress(&jobs[..1], Some(Usd(5.0)), &run());
         insta::assert_snapshot!("in_progress", one);
-        let text = in_progress(&jobs, None, &stamp());
+        let text = in_progress(&jobs, None, &run());
         assert!(text.contains("\n\n### ⏳ measuring 25 jobs\n"), "{text}");
         assert!(text.contains("\n- and 5 more\n"), "{text}");
         assert!(text.contains("no price is."), "{text}");
@@ -181,9 +176,9 @@ mod tests {
 
     #[test]
     fn when_a_run_was_stopped() {
-        let cancelled = ended("cancelled", Some(Usd(0.34)), Leftovers::Nothing, &stamp());
+        let cancelled = ended("cancelled", Some(Usd(0.34)), Leftovers::Nothing, &run());
         insta::assert_snapshot!("ended", cancelled);
-        let unknown = ended("killed", None, Leftovers::Unknown, &ReportStamp::default());
+        let unknown = ended("killed", None, Leftovers::Unknown, &Report::begun());
         assert!(unknown.contains("**What it has cost.** Not known."));
         assert!(unknown.contains("canary-gate sweep --run ID"));
     }
@@ -212,11 +207,12 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_in_its_place() {
-        let hostile = ReportStamp {
+        let hostile = Report {
             subject: Some(ATTACK.to_owned()),
             commit: Some(ATTACK.to_owned()),
             run_url: Some("javascript:alert(1)".to_owned()),
             policy: Some(Policy::of(ATTACK, None)),
+            ..Report::begun()
         };
         let ended = ended(ATTACK, Some(Usd(0.34)), Leftovers::Nothing, &hostile);
         let job = job(ATTACK);

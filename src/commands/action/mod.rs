@@ -117,7 +117,7 @@ async fn each_spec(
         let code = one.checked.report.exit_code;
         published.push(one);
         looked_at += usize::from(!is_beyond);
-        publisher.stamp.commit = own.stamp.commit;
+        publisher.begun.commit = own.begun.commit;
         if is_beyond || exit::is_interruption(code) {
             break;
         }
@@ -306,7 +306,7 @@ async fn prepare<'a>(
         Ok(project) => project.checkout.as_ref().and_then(Checkout::commit),
         Err(_) => checkout::checked_out_commit(Path::new(".")),
     };
-    publisher.stamp.commit.clone_from(&commit);
+    publisher.begun.commit.clone_from(&commit);
     let commit = commit.as_deref();
     // A spec that cannot be read fails the check of the head too, if that is what is checked out.
     let is_head = trigger.refuse_another_commit(commit).await;

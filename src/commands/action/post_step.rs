@@ -16,7 +16,7 @@ use crate::commands::publish;
 use crate::commands::sweep::{self, Sweeping};
 use crate::console::{AppResult, StepResult, say};
 use crate::github::{CheckState, Environment, HeadCheck, Intent, PostText, Publication, commands};
-use crate::report::{self, Leftovers, ReportStamp};
+use crate::report::{self, Leftovers, Report};
 use crate::workspace::Project;
 
 /// The entry point of action.yml's post step; a link to the program.
@@ -137,12 +137,12 @@ async fn finish(
     }
     let github = super::client(environment, inputs)?;
     let how = "ended before its time";
-    let stamp = ReportStamp {
+    let run = Report {
         subject: Some(begun.subject.clone()),
         run_url: Some(environment.run_url()),
-        ..ReportStamp::default()
+        ..Report::begun()
     };
-    let body = report::ended(how, None, leftovers, &stamp);
+    let body = report::ended(how, None, leftovers, &run);
     let finished = match &begun.comment {
         Some(comment) => {
             let text = PostText::comment(&body, Intent::EndStub);

@@ -43,10 +43,10 @@ impl Publisher<'_> {
         };
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
-        report.run_url.clone_from(&self.stamp.run_url);
-        report.subject.clone_from(&self.stamp.subject);
+        report.run_url.clone_from(&self.begun.run_url);
+        report.subject.clone_from(&self.begun.subject);
         if report.commit.is_none() {
-            report.commit.clone_from(&self.stamp.commit);
+            report.commit.clone_from(&self.begun.commit);
         }
         // The comment begins with what it is to remember of an overrun.
         let shown = shown.map(|shown| format!("{shown}\n"));
@@ -109,7 +109,7 @@ impl Publisher<'_> {
     /// The page of what was found, in at most so many bytes.
     fn page(&self, checked: &Checked, limit: usize) -> String {
         match is_cancelled(checked) {
-            true => report::ended("cancelled", checked.spent, checked.left, &self.stamp),
+            true => report::ended("cancelled", checked.spent, checked.left, &self.begun),
             false => report::page_within(&checked.report, self.template.as_ref(), limit),
         }
     }
@@ -147,7 +147,7 @@ impl Publisher<'_> {
         let why = spent.map(|spent| format!("Canaries have cost {} until then.", spent.exact()));
         let code = exit::code_of_run([], [error.code()], self.strictness);
         let mut report = outcome::failed_report(&error, code, Vec::from_iter(why));
-        report.policy.clone_from(&self.stamp.policy);
+        report.policy.clone_from(&self.begun.policy);
         inputs::name_in(&mut report);
         Checked {
             report,
