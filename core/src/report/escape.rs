@@ -235,37 +235,22 @@ enum Spaces {
     Kept,
 }
 
+/// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.
+const MARKS: &str = r"[\x{300}-\x{36f}\x{483}-\x{489}\x{1ab0}-\x{1aff}\x{1dc0}-\x{1dff}\x{20d0}-\x{20ff}\x{fe20}-\x{fe2f}]";
+
 /// Drops escape sequences, what cannot be seen, and marks heaped on one character beyond what any script needs; white
 /// space of any kind becomes spaces.
 fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
-    const MARKS_ON_ONE: usize = 3;
-    let mut line = String::new();
-    let mut marks = 0;
     let reached: String = text.chars().take(reach).collect();
-    for character in without_control_sequences(&reached).chars() {
-        match character {
-            _ if character.is_whitespace() => {
-                let is_wanted = !line.is_empty() && !line.ends_with(' ');
-                if spaces == Spaces::Kept || is_wanted {
-                    line.push(' ');
-                }
-                marks = 0;
-            }
-            _ if character.is_control() || is_invisible(character) => {}
-            _ if is_combining(character) => {
-                marks += 1;
-                if marks <= MARKS_ON_ONE {
-                    line.push(character);
-                }
-            }
-            _ => {
-                marks = 0;
-                line.push(character);
-            }
-        }
+    let is_seen = |c: &char| c.is_whitespace() || !c.is_control() && !is_invisible(*c);
+    let seen = without_control_sequences(&reached);
+    let seen: String = seen.chars().filter(is_seen).collect();
+    let heaped = pattern!(&format!("({MARKS}{{3}}){MARKS}+"));
+    let line = heaped.replace_all(&seen, "$1");
+    match spaces {
+        Spaces::Single => Vec::from_iter(line.split_whitespace()).join(" "),
+        Spaces::Kept => line.trim_end().replace(char::is_whitespace, " "),
     }
-    line.truncate(line.trim_end().len());
-    line
 }
 
 /// The text as content of an HTML or SVG element, or within the quotes of an attribute.
@@ -287,31 +272,9 @@ pub fn for_html_block(text: &str, limit: usize, lines: usize) -> String {
 
 /// Clean text, escaped.
 fn html(cleaned: &str) -> String {
-    let mut escaped = String::with_capacity(cleaned.len());
-    for character in cleaned.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
-}
-
-/// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.
-fn is_combining(character: char) -> bool {
-    matches!(
-        character,
-        '\u{300}'..='\u{36f}'
-            | '\u{483}'..='\u{489}'
-            | '\u{1ab0}'..='\u{1aff}'
-            | '\u{1dc0}'..='\u{1dff}'
-            | '\u{20d0}'..='\u{20ff}'
-            | '\u{fe20}'..='\u{fe2f}'
-    )
+    let escaped = cleaned.replace('&', "&amp;").replace('<', "&lt;");
+    let escaped = escaped.replace('>', "&gt;").replace('"', "&quot;");
+    escaped.replace('\'', "&#39;")
 }
 
 /// At most `limit` characters, the last one an ellipsis where something is missing.

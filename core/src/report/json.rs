@@ -24,7 +24,7 @@ pub fn to_json(report: &Report) -> String {
 /// The value as this program prints JSON: indented, with a newline at its end, and without a `null`.
 pub fn published(mut value: Value) -> String {
     omit_nulls(&mut value);
-    visible_json(format!("{value:#}\n"))
+    visible_json(&format!("{value:#}\n"))
 }
 
 /// What a text stands for, and not what somebody wrote: a shorter one would be another's.

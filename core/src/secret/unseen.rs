@@ -1,7 +1,8 @@
 //! What a text holds that nobody sees: commands to a terminal, and characters that take no room.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+
+use regex::Captures;
 
 use crate::grammar::pattern;
 
@@ -31,47 +32,33 @@ pub fn without_control_sequences(text: &str) -> Cow<'_, str> {
 /// Nothing in the line is a workflow command.
 pub fn without_commands(text: &str) -> String {
     let text = text.replace("##[", "## [");
-    let mut shown = String::with_capacity(text.len());
-    let mut at_word_start = true;
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        shown.push(character);
-        // `::error::` counts at the start of a line, and wrapping may put any word there.
-        let opens_command = at_word_start && character == ':' && rest.peek() == Some(&':');
-        if opens_command {
-            shown.push(' ');
-        }
-        at_word_start = character == ' ' || opens_command;
-    }
-    shown
+    // `::error::` counts at the start of a line, and wrapping may put any word there.
+    let colons = pattern!("(^| )(::+)");
+    let parted = |found: &Captures<'_>| {
+        let colons = vec![":"; found[2].len()];
+        format!("{}{}", &found[1], colons.join(" "))
+    };
+    colons.replace_all(&text, parted).into_owned()
 }
 
 /// JSON in which control characters, invisible ones and odd line ends are written by their numbers. Such characters stand in texts
 /// alone, but for the line ends of the layout, so it means the same.
-pub fn visible_json(json: String) -> String {
-    let is_unseen = |c: char| {
-        is_invisible(c) || c.is_control() && c != '\n' || matches!(c, '\u{2028}' | '\u{2029}')
+pub fn visible_json(json: &str) -> String {
+    let unseen = pattern!(&format!(r"[{INVISIBLE}\x{{2028}}\x{{2029}}[\p{{Cc}}--\n]]"));
+    let numbered = |found: &Captures<'_>| {
+        let units = found[0].encode_utf16();
+        let numbers = units.map(|unit| format!("\\u{unit:04x}"));
+        numbers.collect::<String>()
     };
-    if !json.chars().any(is_unseen) {
-        return json;
-    }
-    let mut visible = String::with_capacity(json.len() + 64);
-    for character in json.chars() {
-        if is_unseen(character) {
-            for unit in character.encode_utf16(&mut [0; 2]).iter() {
-                write!(visible, "\\u{unit:04x}").expect("writing to a string cannot fail");
-            }
-        } else {
-            visible.push(character);
-        }
-    }
-    visible
+    unseen.replace_all(json, numbered).into_owned()
 }
 
-/// Zero-width, direction-changing, tag and filler characters: Unicode's category Cf and the blank fillers.
+/// Zero-width, direction-changing, tag and filler characters, in a class of a pattern: Unicode's category Cf and the blank fillers.
+const INVISIBLE: &str = r"\p{Cf}\x{34f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2065}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{fff0}-\x{fff8}\x{e0000}-\x{e0fff}";
+
+/// Whether it takes no room.
 pub fn is_invisible(character: char) -> bool {
-    const FILLERS: &str = r"\x{34f}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180f}\x{2065}\x{2800}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{fff0}-\x{fff8}\x{e0000}-\x{e0fff}";
-    let invisible = pattern!(&format!(r"[\p{{Cf}}{FILLERS}]"));
+    let invisible = pattern!(&format!("[{INVISIBLE}]"));
     // Most text has none, and is asked for each of its characters.
     character >= '\u{ad}' && invisible.is_match(character.encode_utf8(&mut [0; 4]))
 }

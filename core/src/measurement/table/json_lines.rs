@@ -93,7 +93,7 @@ pub fn to_json_line(measurement: &Measurement) -> String {
     let mut line = serde_json::to_string(measurement)
         .expect("a measurement is made of plain fields with text for keys");
     line.push('\n');
-    visible_json(line)
+    visible_json(&line)
 }
 
 /// Why a line is rejected.
