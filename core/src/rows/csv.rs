@@ -37,25 +37,25 @@ pub(super) enum RecordState {
     AfterQuote,
 }
 
-/// What comes of reading a record.
+/// A record that was read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecordEnd {
-    /// Where the next record begins, and how many fields this one has.
-    Ends { next: usize, fields: usize },
-    /// It goes on beyond these bytes.
-    GoesOn,
-    /// A quote stands where none can.
-    Malformed,
+pub(super) struct RecordEnd {
+    /// Where the next record begins.
+    pub(super) next: usize,
+    pub(super) fields: usize,
 }
 
-/// Why the rows that begin in a block are not known.
+/// Why a record, or the rows that begin in a block, are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
     /// The last one goes on beyond these bytes; so many before it are whole.
     GoesOn { whole: usize },
-    /// They are no rows of this file, or may be read in two ways.
+    /// A quote stands where none can, or they are no rows of this file, or may be read in two ways.
     Wrong,
 }
+
+/// A record that goes on beyond these bytes.
+const GOES_ON: Unread = Unread::GoesOn { whole: 0 };
 
 /// The end of the blank lines at the beginning: readers pass over them.
 fn blank_lines(bytes: &[u8]) -> usize {
@@ -95,14 +95,10 @@ impl Dialect {
             quotes,
             fields: [1; 2],
         };
-        // The end of the first record, and its fields.
-        let first = |dialect: Self, bytes: &[u8]| match dialect.record(bytes, START, is_end) {
-            RecordEnd::Ends { next, fields } => Some((next, fields)),
-            RecordEnd::GoesOn | RecordEnd::Malformed => None,
-        };
+        let first = |dialect: Self, bytes: &[u8]| dialect.record(bytes, START, is_end);
         let by_header = |quotes| {
             let fields =
-                |byte: u8| first(with(quotes, Some(byte)), bytes).map_or(1, |(_, fields)| fields);
+                |byte: u8| first(with(quotes, Some(byte)), bytes).map_or(1, |it| it.fields);
             let most = b"|\t;,".iter().copied().max_by_key(|byte| {
                 let is_preferred = prefers_tabs && *byte == b'\t' && fields(b'\t') > 1;
                 (is_preferred, fields(*byte))
@@ -110,21 +106,18 @@ impl Dialect {
             with(quotes, most.filter(|byte| fields(*byte) > 1))
         };
         let strict = by_header(Quotes::Strict);
-        let rows = &bytes[first(strict, bytes).map_or(0, |(header, _)| header)..];
-        if !is_end
-            && rows.contains(&b'"')
-            && strict.record(rows, START, is_end) == RecordEnd::GoesOn
-        {
+        let rows = &bytes[first(strict, bytes).map_or(0, |header| header.next)..];
+        if !is_end && rows.contains(&b'"') && first(strict, rows) == Err(GOES_ON) {
             return None;
         }
         let all = [Quotes::Strict, Quotes::Lenient, Quotes::Literal].into_iter();
         let possible: Vec<_> = all
             .filter_map(|quotes| {
                 let mut dialect = by_header(quotes);
-                let (header, fields) = first(dialect, bytes)?;
-                let of_row = first(dialect, &bytes[header..]).map_or(fields, |(_, fields)| fields);
-                dialect.fields = [fields, of_row];
-                Some((dialect, header))
+                let header = first(dialect, bytes).ok()?;
+                let row = first(dialect, &bytes[header.next..]).unwrap_or(header);
+                dialect.fields = [header.fields, row.fields];
+                Some((dialect, header.next))
             })
             .collect();
         let fits = |(dialect, header): &&(Self, usize)| {
@@ -180,29 +173,28 @@ impl Dialect {
     }
 
     /// Reads to the end of a record. `is_end`: with the bytes the file ends.
-    pub(super) fn record(&self, bytes: &[u8], state: RecordState, is_end: bool) -> RecordEnd {
+    pub(super) fn record(
+        &self,
+        bytes: &[u8],
+        mut state: RecordState,
+        is_end: bool,
+    ) -> Result<RecordEnd, Unread> {
+        let mut fields = 1;
+        let ends = |next, fields| Ok(RecordEnd { next, fields });
         if self.delimiter.is_none() && !self.has_quotes() {
             return match bytes.iter().position(|byte| *byte == b'\n') {
-                Some(end) => RecordEnd::Ends {
-                    next: end + 1,
-                    fields: 1,
-                },
-                None => Self::at_end(bytes, RecordState::Plain, 1, is_end),
+                Some(end) => ends(end + 1, fields),
+                None if is_end && !bytes.is_empty() => ends(bytes.len(), fields),
+                None => Err(GOES_ON),
             };
         }
-        let (mut state, mut fields) = (state, 1);
         for (index, &byte) in bytes.iter().enumerate() {
             let is_quote = byte == b'"' && self.has_quotes();
             state = match state {
                 RecordState::Quoted if byte == b'"' => RecordState::AfterQuote,
                 RecordState::Quoted => RecordState::Quoted,
                 RecordState::AfterQuote if byte == b'"' => RecordState::Quoted,
-                _ if byte == b'\n' => {
-                    return RecordEnd::Ends {
-                        next: index + 1,
-                        fields,
-                    };
-                }
+                _ if byte == b'\n' => return ends(index + 1, fields),
                 _ if Some(byte) == self.delimiter => {
                     fields += 1;
                     RecordState::FieldStart
@@ -213,21 +205,14 @@ impl Dialect {
                     if self.quotes == Quotes::Strict
                         && (is_quote || state != RecordState::Plain) =>
                 {
-                    return RecordEnd::Malformed;
+                    return Err(Unread::Wrong);
                 }
                 _ => RecordState::Plain,
             };
         }
-        Self::at_end(bytes, state, fields, is_end)
-    }
-
-    fn at_end(bytes: &[u8], state: RecordState, fields: usize, is_end: bool) -> RecordEnd {
         match is_end && !bytes.is_empty() && state != RecordState::Quoted {
-            true => RecordEnd::Ends {
-                next: bytes.len(),
-                fields,
-            },
-            false => RecordEnd::GoesOn,
+            true => ends(bytes.len(), fields),
+            false => Err(GOES_ON),
         }
     }
 
@@ -242,20 +227,19 @@ impl Dialect {
     ) -> Result<Range<usize>, Unread> {
         let start = match before.map(|state| self.record(bytes, state, is_end)) {
             None => 0,
-            Some(RecordEnd::Ends { next, .. }) => next,
-            Some(RecordEnd::GoesOn) if bytes.len() >= border => return Ok(0..0),
-            Some(RecordEnd::GoesOn) => return Err(Unread::GoesOn { whole: 0 }),
-            Some(RecordEnd::Malformed) => return Err(Unread::Wrong),
+            Some(Ok(before)) => before.next,
+            Some(Err(GOES_ON)) if bytes.len() >= border => return Ok(0..0),
+            Some(Err(unread)) => return Err(unread),
         };
         let (mut at, mut whole) = (start, 0);
         while at < border && !(is_end && at == bytes.len()) {
             match self.record(&bytes[at..], START, is_end) {
-                RecordEnd::Ends { next, fields } if self.is_row(fields, &bytes[at..at + next]) => {
-                    at += next;
+                Ok(row) if self.is_row(row.fields, &bytes[at..at + row.next]) => {
+                    at += row.next;
                     whole += 1;
                 }
-                RecordEnd::GoesOn => return Err(Unread::GoesOn { whole }),
-                RecordEnd::Ends { .. } | RecordEnd::Malformed => return Err(Unread::Wrong),
+                Err(Unread::GoesOn { .. }) => return Err(Unread::GoesOn { whole }),
+                Ok(_) | Err(Unread::Wrong) => return Err(Unread::Wrong),
             }
         }
         Ok(start..at)

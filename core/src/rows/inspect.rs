@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::csv::{self, Dialect, RecordEnd, RecordState};
+use super::csv::{self, Dialect, RecordState};
 use super::problem::{CopyError, RowsProblem};
 use super::text::TextLayout;
 use super::{LONGEST_ROW, RangeSource, RowFile, RowFormat, RowLayout, row_groups};
@@ -101,10 +101,8 @@ fn layout(
     }
     let known = dialect.at_known_place();
     let (mut at, mut count) = (0, 0);
-    while let RecordEnd::Ends { next, .. } =
-        known.record(&rows[at..], RecordState::FieldStart, is_end)
-    {
-        at += next;
+    while let Ok(row) = known.record(&rows[at..], RecordState::FieldStart, is_end) {
+        at += row.next;
         count += 1;
     }
     let length = match at.checked_div(count) {

@@ -6,7 +6,7 @@ use std::pin::pin;
 
 use futures_util::stream::{self, StreamExt};
 
-use super::csv::{Dialect, RecordEnd, RecordState, Unread};
+use super::csv::{Dialect, RecordState, Unread};
 use super::problem::{CopyError, Rows, RowsProblem};
 use super::{Copied, LONGEST_ROW, READS, RangeSource};
 use crate::units::Bytes;
@@ -92,11 +92,9 @@ impl<S: RangeSource> TextDraw<'_, S> {
         let mut copied = Copied::default();
         while at < bytes.len() && (at as u64) < end {
             let rest = &bytes[at..];
-            let length = match dialect.record(rest, RecordState::FieldStart, true) {
-                RecordEnd::Ends { next, .. } => next,
-                // A quote that does not close: readers take the rest for a field.
-                RecordEnd::GoesOn | RecordEnd::Malformed => rest.len(),
-            };
+            // Where a quote does not close, readers take the rest for a field.
+            let row = dialect.record(rest, RecordState::FieldStart, true);
+            let length = row.map_or(rest.len(), |row| row.next);
             if length as u64 > LONGEST_ROW {
                 return Err(RowsProblem::LongRow.into());
             }
