@@ -1,65 +1,68 @@
 //! One line of `check`: what was looked at, and what to do where it is missing.
 
+use crate::backend::AccountAnswer;
 use crate::console::{AppError, printable};
 
 /// What was found of one thing.
 pub(in crate::commands) struct CheckedThing {
+    sign: char,
     /// `data train`
     what: String,
-    state: ThingState,
     /// A few words on it, or why it is missing or could not be looked at.
     said: String,
+    /// What to do where it is missing, if that is known.
+    help: Option<String>,
 }
 
-/// How it stands.
-enum ThingState {
-    Ready,
-    /// It is missing. The text says what to do about it, if that is known.
-    Missing(Option<String>),
-    NotLookedAt,
-}
+const MISSING: char = '✗';
 
 impl CheckedThing {
-    fn of(what: &str, state: ThingState, said: impl Into<String>) -> Self {
+    fn of(sign: char, what: &str, said: impl Into<String>, help: Option<String>) -> Self {
+        let (what, said) = (what.to_owned(), said.into());
         Self {
-            what: what.to_owned(),
-            state,
-            said: said.into(),
+            sign,
+            what,
+            said,
+            help,
         }
     }
 
     pub(super) fn ready(what: &str, said: impl Into<String>) -> Self {
-        Self::of(what, ThingState::Ready, said)
+        Self::of('✓', what, said, None)
     }
 
     pub(super) fn missing(what: &str, why: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::of(what, ThingState::Missing(Some(help.into())), why)
+        Self::of(MISSING, what, why, Some(help.into()))
     }
 
     pub(super) fn not_looked_at(what: &str, why: impl Into<String>) -> Self {
-        Self::of(what, ThingState::NotLookedAt, why)
+        Self::of('–', what, why, None)
     }
 
     pub(super) fn refused(what: &str, error: impl Into<AppError>) -> Self {
         let error = error.into();
-        let said = error.in_a_line();
-        Self::of(what, ThingState::Missing(error.reason().advice), said)
+        Self::of(MISSING, what, error.in_a_line(), error.reason().advice)
     }
 
     pub(in crate::commands) fn why_missing(&self) -> Option<&str> {
-        matches!(self.state, ThingState::Missing(_)).then_some(&self.said)
+        (self.sign == MISSING).then_some(&self.said)
     }
 
     /// Its lines, without anything that a terminal obeys.
     pub(super) fn lines(&self) -> String {
-        let (sign, help) = match &self.state {
-            ThingState::Ready => ('✓', None),
-            ThingState::Missing(help) => ('✗', help.as_deref()),
-            ThingState::NotLookedAt => ('–', None),
-        };
-        let (what, said) = (printable(&self.what), printable(&self.said));
-        let help = help.unwrap_or_default().lines();
+        let (sign, what, said) = (self.sign, printable(&self.what), printable(&self.said));
+        let help = self.help.as_deref().unwrap_or_default().lines();
         let help = help.map(|line| format!("      {}\n", printable(line)));
         format!("  {sign} {what}: {said}\n{}", help.collect::<String>())
+    }
+}
+
+impl From<AccountAnswer> for CheckedThing {
+    fn from(AccountAnswer { name, answer }: AccountAnswer) -> Self {
+        match answer {
+            Ok(Some(said)) => Self::ready(name, said),
+            Ok(None) => Self::not_looked_at(name, "it could not be read"),
+            Err(error) => Self::refused(name, error),
+        }
     }
 }

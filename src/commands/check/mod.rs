@@ -1,19 +1,21 @@
 //! `check`: whether this machine has what the spec asks for; with `--try` also whether one smallest canary of one job runs.
 
 mod checked_thing;
-mod data;
 mod program;
 mod trial;
 
 use self::checked_thing::CheckedThing;
-use crate::backend::{AccountAnswer, Backend, ListedData, RunTags, Session};
+use crate::backend::{Backend, ListedData, RunTags, Session};
+use crate::canary::ChannelData;
 use crate::cli::CheckArguments;
 use crate::console::{AppResult, Loudness, print_prose, say};
 use crate::exit;
 use crate::gate::backend;
 use crate::grammar::count;
+use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{self, Alternatives, KnownBefore};
 use crate::spec::Job;
+use crate::units::Bytes;
 use crate::workspace::Project;
 use crate::workspace::changed_files::{named_jobs, warn_of_idle_globs};
 
@@ -113,21 +115,17 @@ pub(super) async fn findings(
             "access",
             "signed in, and the job's buckets can be listed",
         ));
-        for AccountAnswer { name, answer } in session.account().await {
-            all.push(match answer {
-                Ok(Some(said)) => CheckedThing::ready(name, said),
-                Ok(None) => CheckedThing::not_looked_at(name, "it could not be read"),
-                Err(error) => CheckedThing::refused(name, error),
-            });
-        }
+        let answers = session.account().await.into_iter();
+        all.extend(answers.map(CheckedThing::from));
         all.push(CheckedThing::not_looked_at(
             "role",
             "AWS looks at it when a job starts: `check --try` starts one",
         ));
     }
-    match data::list(backend, job).await {
+    match list(backend, job).await {
         Ok(listed) => {
-            all.extend(data::findings(&listed));
+            let channels = listed.dataset.channels.iter();
+            all.extend(channels.map(|channel| listed_channel(channel, listed.knows_bytes)));
             all.push(planned(project, job, &listed, &*session));
         }
         Err(errors) => {
@@ -136,6 +134,51 @@ pub(super) async fn findings(
         }
     }
     Ok(all)
+}
+
+/// Lists all channels. Of several that cannot be listed each is looked at by itself, so that all errors are said at once.
+async fn list(backend: &dyn Backend, job: &Job) -> Result<ListedData, Vec<OutsideError>> {
+    let whole = match listed(backend, job).await {
+        Ok(data) => return Ok(data),
+        Err(error) => error,
+    };
+    let mut errors = Vec::new();
+    if job.training.channels.len() > 1 {
+        for channel in &job.training.channels {
+            let mut alone = job.clone();
+            alone.training.channels = vec![channel.clone()];
+            errors.extend(listed(backend, &alone).await.err());
+        }
+        // One cause, such as credentials, is said once.
+        errors.dedup_by(|a, b| a.what == b.what);
+    }
+    match errors.is_empty() {
+        true => Err(vec![whole]),
+        false => Err(errors),
+    }
+}
+
+async fn listed(backend: &dyn Backend, job: &Job) -> OutsideResult<ListedData> {
+    backend.open(job).await?.list().await
+}
+
+/// What a channel holds.
+fn listed_channel(channel: &ChannelData, knows_bytes: bool) -> CheckedThing {
+    let size: Bytes = channel.objects.sizes().sum();
+    let size = match knows_bytes {
+        true => format!(", {size}"),
+        false => String::new(),
+    };
+    let drawn = match (&channel.rows, channel.sampled) {
+        (Some(_), _) => "canaries get some of the rows",
+        (None, true) => "canaries get a sample",
+        (None, false) => "whole in every canary",
+    };
+    let said = match channel.objects.len() {
+        0 => "whole in every canary, and not listed".to_owned(),
+        number => format!("{}{size}; {drawn}", count(number, "object")),
+    };
+    CheckedThing::ready(&format!("data {}", channel.name), said)
 }
 
 /// Whether the data give the canaries that a forecast needs, and what these cost at most.
