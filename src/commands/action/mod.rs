@@ -4,7 +4,6 @@
 //! SageMaker or are replayed.
 
 mod acceptance;
-mod annotations;
 mod inputs;
 mod parts;
 mod post_step;
@@ -12,7 +11,6 @@ mod published;
 mod publisher;
 mod specs;
 mod step_files;
-mod tracking_issue;
 mod trigger;
 mod workspace_owner;
 
@@ -208,7 +206,7 @@ async fn check(
         inputs::name_in(&mut checked.report);
     }
     if let Some(issue) = issue.filter(|_| is_accepted || !inputs.accept) {
-        tracking_issue::track(&step.0.github, &issue, &mut checked, is_accepted).await;
+        published::track_issue(&step.0.github, &issue, &mut checked, is_accepted).await;
     }
     Ok(Some(checked))
 }

@@ -1,24 +1,30 @@
-//! What the action found, published in every place: the summary, the comment, the check, outputs, annotations, the log.
+//! What the action found, published in every place: the summary, the comment, the check, outputs, annotations, the log; and the
+//! tracking issue of a check for drift.
 
 use crate::commands::publish;
 use crate::commands::run::Checked;
-use crate::console::{AppError, say};
+use crate::console::{AppError, printable, say};
 use crate::exit;
 use crate::gate::{GateFailure, outcome};
 use crate::github::marker::LONGEST_TEXT;
 use crate::github::outputs::LONGEST_SUMMARY;
 use crate::github::{
-    Annotation, CheckState, ForgeErrorKind, HeadCheck, HeadCheckKind, Intent, PostText,
-    Publication, PublicationOutcome,
+    Annotation, AnnotationLevel, CheckState, ForgeErrorKind, Github, HeadCheck, HeadCheckKind,
+    Intent, PostText, Publication, PublicationOutcome,
 };
-use crate::report::{self, Leftovers, terminal};
+use crate::report::{self, JobReport, Leftovers, Report, terminal, words};
+use crate::spec::SpecErrors;
 use crate::units;
+use crate::verdict::Verdict;
+use crate::workspace::Project;
 
 use super::publisher::{Publisher, RUNNING};
-use super::{annotations, inputs, step_files};
+use super::{inputs, step_files};
 
 /// What it remembers of an overrun; no label accepts one that takes more.
 const LONGEST_REMEMBERED: usize = 16_000;
+/// GitHub shows at most ten annotations of a level for a step.
+const MOST_ANNOTATIONS: usize = 10;
 /// As wide as a log is read.
 const LOG_WIDTH: u16 = 120;
 
@@ -118,8 +124,7 @@ impl Publisher<'_> {
     /// has these.
     async fn end_check(&mut self, checked: &Checked, page: &str) -> Vec<Annotation> {
         let (report, project) = (&checked.report, checked.project.as_ref());
-        let found =
-            (!self.is_sum).then(|| annotations::of(report, project, checked.error.as_ref()));
+        let found = (!self.is_sum).then(|| annotations(report, project, checked.error.as_ref()));
         let mut annotations = found.unwrap_or_default();
         let state = match report.exit_code {
             0 if checked.is_pending => CheckState::Running,
@@ -205,4 +210,125 @@ fn intent(checked: &Checked) -> Intent {
         (false, true) => Intent::Refresh,
         (false, false) => Intent::Verdict,
     }
+}
+
+/// The annotations of a report, worst first; of a spec that cannot be read, its problems.
+fn annotations(
+    report: &Report,
+    project: Option<&Project>,
+    error: Option<&AppError>,
+) -> Vec<Annotation> {
+    if let Some(errors) = error.and_then(AppError::spec_errors) {
+        return annotations_of_spec(errors);
+    }
+    let failures = report.failures.iter().map(|failure| {
+        let job = failure.job.as_ref();
+        let job = job.map_or(String::new(), |job| format!("{job}: "));
+        let message = format!("{job}{}: {}", failure.phase, failure.what);
+        Annotation {
+            level: AnnotationLevel::Error,
+            place: None,
+            title: "canary-gate could not check".to_owned(),
+            message,
+        }
+    });
+    let mut jobs: Vec<&JobReport> = report.jobs.iter().collect();
+    jobs.sort_by_key(|job| job.verdict);
+    let jobs = jobs
+        .into_iter()
+        .filter_map(|job| annotation_of_job(job, project));
+    failures.chain(jobs).take(MOST_ANNOTATIONS).collect()
+}
+
+/// Every problem of a spec, at its line.
+fn annotations_of_spec(errors: &SpecErrors) -> Vec<Annotation> {
+    let problems = errors.problems.iter().take(MOST_ANNOTATIONS);
+    let annotated = problems.map(|problem| {
+        let help = problem.help.as_ref();
+        let help = help.map_or(String::new(), |help| format!(" ({help})"));
+        Annotation {
+            level: AnnotationLevel::Error,
+            place: problem.place.map(|place| (errors.name.clone(), place)),
+            title: "invalid spec".to_owned(),
+            message: format!("{problem}{help}"),
+        }
+    });
+    annotated.collect()
+}
+
+fn annotation_of_job(job: &JobReport, project: Option<&Project>) -> Option<Annotation> {
+    let level = match job.verdict {
+        Verdict::Exceeded if job.policy.accepted.is_some() => AnnotationLevel::Warning,
+        Verdict::Exceeded | Verdict::Failed | Verdict::Unknown => AnnotationLevel::Error,
+        Verdict::AtRisk => AnnotationLevel::Warning,
+        Verdict::Within | Verdict::NotJudged => return None,
+    };
+    let accepted = job.policy.accepted.as_ref();
+    let accepted = accepted.map_or(String::new(), |by| format!(", accepted by {}", by.by));
+    let budget = job.forecasts.first().map(|forecast| &forecast.budget);
+    let deciding = budget.and_then(|lines| lines.iter().find(|line| line.decides));
+    let name = &job.name;
+    // The budget line, else the job's instance, else the job.
+    let spot = |project: &Project| {
+        let fields = [
+            deciding.map(|line| format!("jobs.{name}.budget.{}", line.line.key())),
+            Some(format!("jobs.{name}.instance")),
+            Some(format!("jobs.{name}")),
+        ];
+        let mut places =
+            (fields.iter().flatten()).filter_map(|field| project.spec.file.place(field));
+        Some((project.place.file.clone(), places.next()?))
+    };
+    Some(Annotation {
+        level,
+        place: project.and_then(spot),
+        title: format!("{} {}{accepted}", job.name, words::phrase(job.verdict)),
+        message: job.reason.to_string(),
+    })
+}
+
+/// Makes the tracking issue of a check for drift say what the report says, and closes it where no job drifts or what drifted was
+/// accepted. It stays as it is if a job could not be checked, whose drift may go on. An error is reported and does not change how the
+/// check ends.
+pub(super) async fn track_issue(
+    github: &Github,
+    issue: &Publication,
+    checked: &mut Checked,
+    is_accepted: bool,
+) {
+    let report = &checked.report;
+    let drift = report::drift_issue(report).filter(|_| !is_accepted);
+    let is_all_checked = checked.affected > 0
+        && report.failures.is_empty()
+        && report.jobs.len() == checked.affected
+        && report.jobs.iter().all(|job| job.drift.is_some());
+    let over = report::drift_over(report);
+    let (title, body, intent) = match &drift {
+        Some(drift) => (Some(&*drift.title), &*drift.body, Intent::Verdict),
+        None if is_accepted || is_all_checked => (None, &*over, Intent::Close),
+        None => return,
+    };
+    let text = PostText {
+        title,
+        body,
+        intent,
+    };
+    let tracked = match publish::posted(github, issue, &text).await {
+        Err(error) => {
+            let error = AppError::from(error).during("keeping the tracking issue");
+            checked.report.failures.push(error.failure(None));
+            return say(error.render(false).trim_end());
+        }
+        Ok(tracked) => tracked,
+    };
+    let how = match tracked.outcome {
+        PublicationOutcome::Created => "opened",
+        PublicationOutcome::Updated => "brought up to date",
+        PublicationOutcome::Closed => "closed: the drift is over",
+        PublicationOutcome::Unchanged => "up to date already",
+        PublicationOutcome::Superseded => "left alone: a newer run has written already",
+        PublicationOutcome::Nothing => return,
+    };
+    let url = tracked.url.as_deref().unwrap_or_default();
+    say(&format!("tracking issue {how} {}", printable(url)));
 }
