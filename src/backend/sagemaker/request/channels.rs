@@ -4,10 +4,7 @@ use aws_sdk_sagemaker::types;
 
 use super::{Launch, Script};
 use crate::outside_error::{OutsideError, OutsideResult};
-use crate::spec::{
-    Channel, ChannelDraw, ChannelSample, Compression, DataType, Distribution, FileSystem,
-    FileSystemKind, InputMode, RecordWrapper, Words,
-};
+use crate::spec::{Channel, ChannelSample, DataType, FileSystem, FileSystemKind, InputMode, Words};
 
 /// Where a container without network finds the code: on a channel of this name.
 const CODE_CHANNEL: &str = "code";
@@ -17,15 +14,8 @@ pub(in super::super) fn whole_channel(name: &str, uri: String) -> Channel {
     Channel {
         name: name.to_owned(),
         uri,
-        data_type: DataType::default(),
-        mode: InputMode::File,
-        content_type: None,
-        distribution: Distribution::FullyReplicated,
-        compression: Compression::None,
-        record_wrapper: RecordWrapper::None,
         sample: ChannelSample::Whole,
-        draw: ChannelDraw::default(),
-        groups: Vec::new(),
+        ..Channel::default()
     }
 }
 
