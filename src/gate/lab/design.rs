@@ -306,66 +306,62 @@ impl ConfigurationDesign<'_> {
 
     /// Why the adaptive design ended on `instance`, for the report.
     pub(super) fn ending(&self, done: StopReason) -> Reason {
-        if let (StopReason::TooExpensive, Some(refusal)) = (done, self.refusal()) {
-            return refusal;
-        }
-        let account = &self.one.account;
-        let limit = account.limit();
-        let whole = self.input.job.canary.spend_limit;
-        let offer = &self.one.planned.offer;
+        let (job, limit) = (self.input.job, self.one.account.limit());
+        let (share, longest) = (job.canary.max_share, job.canary.max_runtime);
+        let sizes = match job.differs_in_work_alone() {
+            true => "work.canary",
+            false => "canary.fractions",
+        };
+        let has_unread = self.state.measured.iter().any(Measurement::is_unread);
+        let why = match done {
+            StopReason::TooExpensive => {
+                return self.refusal().unwrap_or_else(|| self.unaffordable());
+            }
+            StopReason::NoTimes => {
+                let why = "no canary measured a time, which the adaptive design plans with";
+                return Reason::new(why);
+            }
+            StopReason::Reached(Reached::Decided) => {
+                ": the budget is decided as far as canaries can"
+            }
+            StopReason::Reached(Reached::Narrow) => {
+                &format!(": the upper end of the time is at most {NARROW} times the lower")
+            }
+            StopReason::NothingHelps => &format!(
+                ": every size of {sizes} was run, or does not fit into {limit} and canary.max_runtime"
+            ),
+            StopReason::MaxRuntime => &format!(
+                ": a larger one may take longer than canary.max_runtime ({longest}); a longer one would narrow the forecast"
+            ),
+            StopReason::BeyondTheShare => &format!(
+                ": with another one they would take more than canary.max_share ({share}) of the full run"
+            ),
+            StopReason::Ended if has_unread => " after one that opened no file of its sample",
+            StopReason::Ended => " after one that did not complete",
+        };
+        Reason::new(format!("No more canaries were run{why}."))
+    }
+
+    /// That the limit does not pay for the fewest canaries of a forecast.
+    fn unaffordable(&self) -> Reason {
+        let (account, canary) = (&self.one.account, &self.input.job.canary);
+        let (limit, longest) = (account.limit(), canary.max_runtime);
+        let counted = |amount| self.one.planned.offer.counted(amount);
+        let whole = counted(canary.spend_limit);
         let amount = match (limit, self.input.account.left(), account.most()) {
             (Limit::Run, Some(left), _) => format!("{left} left for the whole run"),
             (Limit::Run, None, _) => "for the whole run".to_owned(),
-            (_, _, Some(part)) if part < whole => {
-                let [part, whole] = [part, whole].map(|amount| offer.counted(amount));
+            (_, _, Some(part)) if part < canary.spend_limit => {
+                let part = counted(part);
                 format!("{part}, which `instance` has of {whole} beside its alternatives")
             }
-            _ => offer.counted(whole),
+            _ => whole,
         };
         let raised = limit.raised();
-        let why = match done {
-            StopReason::Reached(Reached::Decided) => {
-                "No more canaries were run: the budget is decided as far as canaries can."
-                    .to_owned()
-            }
-            StopReason::Reached(Reached::Narrow) => format!(
-                "No more canaries were run: the upper end of the time is at most {NARROW} times the lower."
-            ),
-            StopReason::NothingHelps => format!(
-                "No more canaries were run: every size of {} was run, or does not fit into {limit} and canary.max_runtime.",
-                match self.input.job.differs_in_work_alone() {
-                    true => "work.canary",
-                    false => "canary.fractions",
-                }
-            ),
-            StopReason::MaxRuntime => format!(
-                "No more canaries were run: a larger one may take longer than canary.max_runtime ({}); a longer one would narrow the forecast.",
-                self.input.job.canary.max_runtime
-            ),
-            StopReason::BeyondTheShare => format!(
-                "No more canaries were run: with another one they would take more than canary.max_share ({}) of the full run.",
-                self.input.job.canary.max_share
-            ),
-            StopReason::NoTimes => {
-                "no canary measured a time, which the adaptive design plans with".to_owned()
-            }
-            StopReason::TooExpensive => format!(
-                "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({})",
-                self.input.job.canary.max_runtime
-            ),
-            StopReason::Ended => match self.state.measured.iter().any(Measurement::is_unread) {
-                true => "No more canaries were run after one that opened no file of its sample.",
-                false => "No more canaries were run after one that did not complete.",
-            }
-            .to_owned(),
-        };
-        let reason = Reason::new(why);
-        match done {
-            StopReason::TooExpensive => {
-                reason.advising(format!("raise {raised} or canary.max_runtime"))
-            }
-            _ => reason,
-        }
+        Reason::new(format!(
+            "the canaries that a forecast needs do not fit into {limit} ({amount}) and canary.max_runtime ({longest})"
+        ))
+        .advising(format!("raise {raised} or canary.max_runtime"))
     }
 
     /// That there is no money for the fewest canaries on `instance`. One that did not complete says more than what could not follow
