@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use clap::ColorChoice as ColourChoice;
 
+use crate::backend::sagemaker::iam_policy::Grantee;
 use crate::grammar;
 use crate::probe::ProbeOptions;
 use crate::report::format::ReportFormat;
@@ -86,7 +87,7 @@ pub enum CliCommand {
         spec: SpecArguments,
         /// Who the policy is for.
         #[arg(long = "for", value_name = "WHOM", default_value = "ci")]
-        grantee: PolicyGrantee,
+        grantee: Grantee,
     },
     /// Print shell completions.
     Completions {
@@ -540,12 +541,4 @@ pub enum SchemaKind {
     Spec,
     Report,
     Measurement,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PolicyGrantee {
-    /// The identity that runs canary-gate.
-    Ci,
-    /// The role that training jobs run as.
-    Job,
 }

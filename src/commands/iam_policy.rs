@@ -1,16 +1,12 @@
 //! `iam-policy`: the least privileges for the spec, as JSON; calls nothing.
 
 use crate::backend::sagemaker::iam_policy::{self, Grantee};
-use crate::cli::{PolicyGrantee, SpecArguments};
+use crate::cli::SpecArguments;
 use crate::console::{AppError, AppResult, print};
 use crate::workspace::{Project, environment_region};
 
-pub(crate) fn iam_policy(spec: &SpecArguments, grantee: PolicyGrantee) -> AppResult<u8> {
+pub(crate) fn iam_policy(spec: &SpecArguments, grantee: Grantee) -> AppResult<u8> {
     let project = Project::as_it_stands(spec)?;
-    let grantee = match grantee {
-        PolicyGrantee::Ci => Grantee::Ci,
-        PolicyGrantee::Job => Grantee::Job,
-    };
     let policy = iam_policy::policy(&project.spec, environment_region().as_deref(), grantee)
         .ok_or_else(|| {
             let backend = project.spec.backend;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::placing::is_copied;
@@ -20,9 +21,9 @@ const SERVICE: &str = "sagemaker.amazonaws.com";
 const RIGHTS: &str = include_str!("iam_policy/rights.txt");
 
 /// Whom a policy is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Grantee {
-    /// Who runs canary-gate.
+    /// The identity that runs canary-gate.
     Ci,
     /// The role that training jobs run as.
     Job,
