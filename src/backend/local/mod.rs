@@ -59,6 +59,8 @@ struct LaidOut<'a> {
     shared: Vec<PathBuf>,
     /// Where it runs. Removed on drop.
     sandbox: Sandbox,
+    /// The name that its TMPDIR has.
+    _temporary: Sandbox,
     /// How long the data took, without the drawing of rows.
     took: Seconds,
     linked: Vec<LinkedFile>,
@@ -172,7 +174,8 @@ impl LocalBackend {
         // Built from nothing; the spec's own `environment` wins.
         let mut environment = self.environment.clone();
         environment.insert("HOME".into(), sandbox.path("home").into());
-        environment.insert("TMPDIR".into(), sandbox.path("tmp").into());
+        let temporary = Sandbox::by_short_name(&own[1]);
+        environment.insert("TMPDIR".into(), temporary.folder.clone().into());
         let set = container.variables().into_iter();
         let set = set.chain(container.environment.iter().cloned());
         environment.extend(set.map(|(name, value)| (name.into(), value.into())));
@@ -186,6 +189,7 @@ impl LocalBackend {
             read_only: caches.into_iter().map(|cache| cache.real).collect(),
             shared,
             sandbox,
+            _temporary: temporary,
         })
     }
 

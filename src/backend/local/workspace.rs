@@ -2,9 +2,11 @@
 //!
 //! A workspace is locked while its gate lives, so that the next start recognizes the leftovers of a dead one and removes them.
 
+use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -17,6 +19,8 @@ use crate::outside_error::{OutsideError, OutsideResult};
 const TRIES: usize = 5;
 /// In the folder of a run, locked while its gate lives.
 const LOCK: &str = "lock";
+/// How the short names of folders begin.
+const SHORT_NAME: &str = "canary-gate-";
 
 /// The folder of one run of the gate. Removed on drop.
 #[derive(Debug)]
@@ -107,7 +111,8 @@ fn lock(file: File) -> io::Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno.into())
 }
 
-/// Removes workspaces whose gate is gone: those that are not locked, and those whose lock a canary took away.
+/// Removes workspaces whose gate is gone: those that are not locked, and those whose lock a canary took away; and short
+/// names of folders that are gone.
 fn remove_dead(work: &Path) {
     for entry in fs::read_dir(work).into_iter().flatten().flatten() {
         let folder = entry.path();
@@ -122,6 +127,15 @@ fn remove_dead(work: &Path) {
             Ok(Err(error)) => tracing::warn!("could not lock {}: {error}", folder.display()),
             // Held until the folder is gone, so that a gate that is about to lock it notices.
             _held => remove(&folder),
+        }
+    }
+    let temporary = fs::read_dir(env::temp_dir());
+    for entry in temporary.into_iter().flatten().flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_short_name = name.as_bytes().starts_with(SHORT_NAME.as_bytes());
+        // A folder that cannot be looked for is another user's.
+        if is_short_name && path.is_symlink() && path.try_exists().is_ok_and(|exists| !exists) {
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -154,10 +168,22 @@ fn open_up(folder: &Path) {
 /// The folder of one canary, or of all. Removed on drop.
 #[derive(Debug)]
 pub(super) struct Sandbox {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 impl Sandbox {
+    /// A folder by a short name among the machine's temporary files, else by its own: the path of a Unix socket has at most 108 bytes,
+    /// `unix(7)`.
+    pub(super) fn by_short_name(folder: &Path) -> Self {
+        let link = tempfile::Builder::new()
+            .prefix(SHORT_NAME)
+            .make(|name| symlink(folder, name));
+        let kept = link.ok().and_then(|link| link.into_temp_path().keep().ok());
+        Self {
+            folder: kept.unwrap_or_else(|| folder.to_owned()),
+        }
+    }
+
     pub(super) fn path(&self, below: &str) -> PathBuf {
         self.folder.join(below)
     }
@@ -227,7 +253,10 @@ mod tests {
             make_folder(&work.join(dead)).unwrap();
         }
         write_file(&work.join("free/lock"), "").unwrap();
+        let folders = ["free", live.folder.folder.to_str().unwrap()];
+        let short = folders.map(|folder| Sandbox::by_short_name(&work.join(folder)));
         remove_dead(&work);
+        assert_eq!(short.map(|short| short.folder.is_symlink()), [false, true]);
         let left = fs::read_dir(&work)
             .unwrap()
             .map(|left| left.unwrap().path());
