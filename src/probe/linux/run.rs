@@ -27,7 +27,7 @@ use super::sandbox::MountNamespace;
 use super::signals::CaughtSignals;
 use super::tree::{Look, Process, ProcessTree};
 use super::usage::CpuTime;
-use super::{Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION, TEMPORARY};
+use super::{Ending, OptMl, ProbeOptions, ProbeReport, SCHEMA_VERSION};
 use crate::measurement::{PeakMemory, Usage};
 use crate::units::{Bytes, Seconds};
 
@@ -111,11 +111,9 @@ impl<'a> WatchedRun<'a> {
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let mut mounts = MountNamespace::default();
-        if let Some(writes) = &options.writes {
-            for (folder, own) in TEMPORARY.iter().zip(["tmp", "var-tmp"]) {
-                let _ = mounts.keep_apart(folder.as_ref(), &writes.join(own), &options.shared);
-            }
-        }
+        let writes = options.writes.as_deref();
+        let note = writes.and_then(|own| mounts.keep_temporary_apart(own, &options.shared));
+        let mut notes = Vec::from_iter(note);
         let opt_ml = (options.opt_ml.as_deref()).map(|folder| match mounts.mount_opt_ml(folder) {
             Ok(()) => OptMl::Mounted,
             Err(reason) => OptMl::NotAllowed { reason },
@@ -124,8 +122,7 @@ impl<'a> WatchedRun<'a> {
             // Where it is not allowed, the command is kept apart by its copy alone.
             let _ = mounts.close(list);
         }
-        (mounts.make_read_only(&options.read_only, options.writes.as_deref()))
-            .map_err(ProbeError::NotReadOnly)?;
+        (mounts.make_read_only(&options.read_only, writes)).map_err(ProbeError::NotReadOnly)?;
         let mut tree = ProcessTree::of_this_process();
         let mut launched = (options.launched).then(ProcessTree::of_the_launcher);
         let cpu = CpuTime::new(cores);
@@ -147,7 +144,6 @@ impl<'a> WatchedRun<'a> {
         let _ = fs::write(adjustment, OOM_SCORE_ADJUSTMENT);
         tree.main = Some(i32::try_from(child.id()).expect("process numbers fit pid_t"));
 
-        let mut notes = Vec::new();
         let gpu = command::locate_tool(NVIDIA_SMI).map(|program| GpuSampler::start(&program));
         let gpu = gpu.and_then(|started| started.map_err(|note| notes.push(note)).ok());
         if let Some(sampler) = &gpu {

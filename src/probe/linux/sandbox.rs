@@ -26,6 +26,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount_bind_recursive, mount_change, mount_remount,
 };
 
+use super::TEMPORARY;
 use super::error::shown;
 
 /// The mount namespace of this process and its children, which the first mount enters. A failed mount is returned as its reason.
@@ -51,17 +52,34 @@ impl MountNamespace {
         }
     }
 
-    /// Keeps what is written to a folder of the machine apart, below `own`, else in memory. What is `shared`, mounts and Unix sockets
-    /// in it stay the machine's: an overlay shows no mount, and nothing connects to a socket through it.
-    pub(super) fn keep_apart(
+    /// Keeps what is written to the machine's temporary folders apart, below `own`. A note says where that is not allowed.
+    pub(super) fn keep_temporary_apart(
         &mut self,
-        folder: &Path,
         own: &Path,
         shared: &[PathBuf],
-    ) -> io::Result<()> {
+    ) -> Option<String> {
+        let folders = TEMPORARY.iter().zip(["tmp", "var-tmp"]);
+        let refused = folders.filter_map(|(folder, below)| {
+            let kept = self.keep_apart(folder.as_ref(), &own.join(below), shared);
+            let error = kept
+                .err()
+                .filter(|error| error.kind() != io::ErrorKind::NotFound)?;
+            Some((*folder, error))
+        });
+        let (folders, reasons): (Vec<_>, Vec<_>) = refused.unzip();
+        let reason = reasons.first()?;
+        Some(format!(
+            "what canaries write to {} stays there and can make the next ones too fast ({reason}); let the script write below TMPDIR",
+            folders.join(" and ")
+        ))
+    }
+
+    /// Keeps what is written to a folder of the machine apart, below `own`, else in memory. What is `shared`, mounts and Unix sockets
+    /// in it stay the machine's: an overlay shows no mount, and nothing connects to a socket through it.
+    fn keep_apart(&mut self, folder: &Path, own: &Path, shared: &[PathBuf]) -> io::Result<()> {
         let folder = &*folder.canonicalize()?;
         if shared.iter().any(|shared| folder.starts_with(shared)) {
-            return Err(Errno::EBUSY.into());
+            return Err(io::Error::other("the checkout or the data are around it"));
         }
         self.enter().map_err(io::Error::other)?;
         let sockets = listed("net/unix", |line| Some(&line[line.find(" /")? + 1..]));
