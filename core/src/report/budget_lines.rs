@@ -43,7 +43,7 @@ pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<
             false if value_of(row.line, forecast).is_some_and(|value| value > row.limit) => {
                 "machine busy".to_owned()
             }
-            false => "growth in doubt".to_owned(),
+            false => "in doubt".to_owned(),
         }
     });
     let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));

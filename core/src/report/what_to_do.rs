@@ -1,6 +1,6 @@
 //! What to do about a job that fails the check or could not be decided.
 
-use super::budget_lines::{estimate_of, over_rows};
+use super::budget_lines::{decisive_line, estimate_of, over_rows};
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
@@ -27,9 +27,16 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
         Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
-        Verdict::AtRisk if report.exit_code == exit::AT_RISK => Prose::sentence(
-            "Make the full run take less, or raise the limit: with `strict` a risk fails the check.",
-        ),
+        Verdict::AtRisk if report.exit_code == exit::AT_RISK => {
+            Prose::sentence(match doubted(job) {
+                true => {
+                    "Remove the doubt that the reason names: with `strict` a risk fails the check."
+                }
+                false => {
+                    "Make the full run take less, or raise the limit: with `strict` a risk fails the check."
+                }
+            })
+        }
         _ if job.has_drifted() => Prose::sentence(
             "Correct the cause, or accept the new level (`canary-gate drift --accept`, in the action `accept: true`), or allow more by `drift.max`.",
         ),
@@ -38,6 +45,12 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         ),
         _ => return None,
     })
+}
+
+/// Whether the line that decides is at risk by a doubt, not by the chance that its limit is passed.
+fn doubted(job: &JobReport) -> bool {
+    let decisive = job.forecasts.first().and_then(decisive_line);
+    decisive.is_some_and(|row| row.chance_of_breach.is_none())
 }
 
 /// Why, without what to do about it, as far as it has room in a headline.
