@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use digest_io::IoWrapper;
 use futures_util::FutureExt;
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
 use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
 
@@ -395,7 +398,9 @@ impl<'a> LocalChannel<'a> {
                 return Err(OutsideError::of(what).help(help));
             }
             if object.bytes.0 <= COPIED_UP_TO {
-                fs::copy(&path, &target).map_err(|error| cannot_write(&target, error))?;
+                let copied = fs::copy(&path, &target);
+                let copied = copied.and_then(|_| keep_times(&metadata, &target));
+                copied.map_err(|error| cannot_write(&target, error))?;
                 continue;
             }
             if fs::hard_link(&path, &target).is_err() {
@@ -407,6 +412,14 @@ impl<'a> LocalChannel<'a> {
         }
         Ok(linked)
     }
+}
+
+/// Scripts tell by these whether a cache is older than its data.
+fn keep_times(of: &Metadata, copy: &Path) -> io::Result<()> {
+    let accessed = TimeSpec::new(of.atime(), of.atime_nsec());
+    let modified = TimeSpec::new(of.mtime(), of.mtime_nsec());
+    let follow = UtimensatFlags::FollowSymlink;
+    Ok(utimensat(AT_FDCWD, copy, &accessed, &modified, follow)?)
 }
 
 /// Where an object of a channel lies, which is a folder or the one file.
