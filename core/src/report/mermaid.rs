@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use super::escape::for_chart;
 use super::plot::{Plot, PlotShape};
+use super::template;
 use super::words::joined;
 
-/// Purple and green of GitHub's palette, both at least 3:1 against its light and its dark background.
-const COLOURS: &str = "#8957e5, #2da44e";
 /// A line over an axis of numbers is cut into so many intervals, which are enough to show a bend.
 const INTERVALS: u32 = 20;
 /// More names than this would overlap.
@@ -35,29 +35,15 @@ pub(super) fn block(plot: &Plot) -> String {
         false => sampled(line),
     };
     let limit = limit.map(|limit| vec![limit; values.len()]);
-    let series = [values].into_iter().chain(limit).map(|values| {
-        let values = joined(values.into_iter().map(number), ", ");
-        format!("    line [{values}]\n")
-    });
-    format!(
-        "```mermaid\n\
-         ---\n\
-         config:\n  \
-           themeVariables:\n    \
-             xyChart:\n      \
-               backgroundColor: transparent\n      \
-               plotColorPalette: \"{COLOURS}\"\n\
-         ---\n\
-         xychart-beta\n    \
-           title \"{}\"\n    \
-           x-axis {}\n    \
-           y-axis {}\n\
-         {}```",
-        for_chart(&plot.title),
-        x_axis(plot, line),
-        axis(&plot.y.title, plot.y.ends()),
-        series.collect::<String>(),
-    )
+    let series = [values].into_iter().chain(limit);
+    let series = series.map(|values| joined(values.into_iter().map(number), ", "));
+    let block = template::OUR_CHART.page(&json!({
+        "title": for_chart(&plot.title),
+        "x": x_axis(plot, line),
+        "y": axis(&plot.y.title, plot.y.ends()),
+        "lines": series.collect::<Value>(),
+    }));
+    block.trim_end().to_owned()
 }
 
 fn sampled(line: &[(f64, f64)]) -> Vec<f64> {

@@ -20,9 +20,11 @@ pub(super) static OUR_TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
     Template::parse(OURS).expect("it is part of the program and names only what there is")
 });
 
-pub(super) static OUR_PAGE: LazyLock<Template> = LazyLock::new(|| {
-    Template::of(include_str!("../../templates/page.html.hbs")).expect("it is part of the program")
-});
+pub(super) static OUR_PAGE: LazyLock<Template> =
+    LazyLock::new(|| Template::ours(include_str!("../../templates/page.html.hbs")));
+
+pub(super) static OUR_CHART: LazyLock<Template> =
+    LazyLock::new(|| Template::ours(include_str!("../../templates/chart.md.hbs")));
 
 /// A template that names only values that there are.
 #[derive(Debug, Clone)]
@@ -46,6 +48,10 @@ impl TemplateError {
 }
 
 impl Template {
+    fn ours(text: &str) -> Self {
+        Self::of(text).expect("it is part of the program")
+    }
+
     fn of(text: &str) -> Result<Self, TemplateError> {
         let mut handlebars = Handlebars::new();
         handlebars.register_escape_fn(no_escape);
