@@ -114,7 +114,7 @@ impl Shutdown {
 /// What outlives the command's main process.
 pub(super) struct Survivors {
     pub(super) count: usize,
-    /// The name of the busiest process, where they work on, or took more CPU time than all that has ended.
+    /// The name of the busiest process, where they work on, wait for a disk, or took more CPU time than all that has ended.
     pub(super) at_work: Option<String>,
 }
 
@@ -128,9 +128,13 @@ pub(super) fn leftovers(
     let mut left = tree.members(Look::Thorough);
     let before = left.iter().map(|process| (process.pid, process.cpu_ticks));
     let before: HashMap<i32, u64> = before.collect();
+    let (mut looks, mut waits) = (0, 0);
     while !left.is_empty() && Instant::now() < end {
         signals.wait(PAUSE);
         left = tree.members(Look::Thorough);
+        looks += 1;
+        // As for a disk, `proc_pid_stat(5)`: between two writes it does not.
+        waits += u32::from(left.iter().any(|process| process.state == b'D'));
     }
     let since = |process: &Process| {
         let before = before.get(&process.pid).copied();
@@ -138,9 +142,11 @@ pub(super) fn leftovers(
     };
     let all = left.iter().map(|process| process.cpu_ticks).sum();
     let lately = left.iter().map(since).sum();
-    let are_at_work = of_ticks(all) > ended || 2.0 * of_ticks(lately).0 > SETTLING.as_secs_f64();
+    let are_busy = 2.0 * of_ticks(lately).0 > SETTLING.as_secs_f64();
+    let are_at_work = of_ticks(all) > ended || are_busy || 4 * waits > looks;
     let busiest = left.iter().filter(|_| are_at_work);
-    let busiest = busiest.max_by_key(|process| (since(process), process.cpu_ticks));
+    let work = |process: &&Process| (since(process), process.state == b'D', process.cpu_ticks);
+    let busiest = busiest.max_by_key(work);
     let name = busiest.and_then(|process| procfs::process(process.pid, "comm").ok());
     Survivors {
         count: left.len(),
