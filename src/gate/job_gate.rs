@@ -1,6 +1,7 @@
 //! One job's way through the gate: its data, its plan, its canaries, its part of the report, and what is kept of it.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use crate::assess::input::{BaseResult, JobInput};
 use crate::assess::{drift_check, judge, remarks, whole_report};
@@ -20,7 +21,7 @@ use crate::instance::InstanceConfiguration;
 use crate::metric::Metric;
 use crate::plan::{self, Account, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
-use crate::spec::BudgetLine;
+use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
 
 /// What the jobs of a run of the gate share.
@@ -180,8 +181,22 @@ impl<'a> JobGate<'a> {
         let keys = keys.during("reading code and data")?;
         let base = gate.request.base.as_ref();
         let base = gate.history.base(job, &keys, base).await;
-        let base = base.during("looking for what to compare with")?;
+        let mut base = base.during("looking for what to compare with")?;
+        if let Some(base) = &mut base {
+            base.has_other_data = base.baseline.data_changed && !self.changes_data()?;
+        }
         Ok((ready, keys, base))
+    }
+
+    /// Whether the change has other data itself: its files, or what the spec says of them.
+    fn changes_data(&self) -> AppResult<bool> {
+        let (AffectedJob { job, by }, project) = (self.affected, self.gate.runner.project);
+        let code = project.code()?.of_jobs.get(&job.name);
+        let is_data = |path: &String| code.is_some_and(|code| code.has_data(Path::new(path)));
+        let base = project.policy.base.as_ref();
+        let before = base.and_then(|base| base.job(&job.name));
+        let has_others = |before: &Job| before.training.channels != job.training.channels;
+        Ok(by.iter().any(is_data) || before.is_some_and(|(before, _)| has_others(before)))
     }
 
     /// A note that there is nothing to compare with, and why.

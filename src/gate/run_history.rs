@@ -320,6 +320,7 @@ impl RunHistory {
                 .machine
                 .clone()
                 .filter(|theirs| keys.machine.as_ref().is_some_and(|ours| ours != theirs)),
+            has_other_data: false,
             forecasts: forecast.forecasts,
             measurements: forecast.measurements,
         }))

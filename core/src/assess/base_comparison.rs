@@ -95,7 +95,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
     let memory = memory.and_then(|base| ratio::compare_memory(before, now, base));
     let doubted = doubted(found);
     let noted = doubted.as_ref().map(|why| {
-        format!("{why}, so no breach is excused by it and an increase is at risk at most: measure the base commit here, by `canary-gate run --all`")
+        format!("{why}, so no breach is excused by it and no increase is within: measure the base commit here, by `canary-gate run --all`")
     });
     let assumed = comparison.iter().flat_map(|one| one.notes.clone());
     let prices = (before_usd.ok(), now_usd.ok());
@@ -108,21 +108,24 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
             memory,
             exceeded_then: exceeded_then(found, instance),
             doubted,
+            is_growth_measured: found.baseline.is_same_code && found.other_machine.is_none(),
         },
         delta,
         notes: assumed.chain(noted).collect(),
     })
 }
 
-/// Why a record may not be what the base commit takes here: another machine measured it, or it is of other code.
+/// Why a record may not be what the base commit takes here: another machine measured it, or it is of other code, or of other data.
 fn doubted(found: &BaseResult) -> Option<String> {
     const OTHER_CODE: &str =
         "no run of the base commit's own code is on record, only one of other code of its branch";
+    const OTHER_DATA: &str = "the data changed since the base was measured";
     match &found.other_machine {
         Some(machine) => Some(format!(
             "the base was measured on another machine ({machine})"
         )),
-        None => (!found.baseline.is_same_code).then(|| OTHER_CODE.to_owned()),
+        None if !found.baseline.is_same_code => Some(OTHER_CODE.to_owned()),
+        None => found.has_other_data.then(|| OTHER_DATA.to_owned()),
     }
 }
 
@@ -219,6 +222,7 @@ mod tests {
             forecasts: vec![row_of(&machine())],
             measurements,
             other_machine: None,
+            has_other_data: false,
         }
     }
 

@@ -46,6 +46,8 @@ pub struct BaseResult {
     pub measurements: Vec<Measurement>,
     /// The machine that measured it, if it is not this one.
     pub other_machine: Option<String>,
+    /// Whether it was measured with other data, which the change itself did not change.
+    pub has_other_data: bool,
 }
 
 /// The canaries of a job, and what turns them into forecasts.

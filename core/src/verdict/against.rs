@@ -26,8 +26,10 @@ pub struct Against {
     /// The lines that the base's own report showed as exceeded. An implicit line is judged by the limits of its own side, and
     /// the change may have lowered them.
     pub exceeded_then: Vec<LineKind>,
-    /// Why it may not be what the base takes here: then it excuses no breach, and an increase is at risk at most.
+    /// Why it may not be what the base takes here: then it excuses no breach, and no increase is within.
     pub doubted: Option<String>,
+    /// Whether the base's own code was measured here, if with other data: then an increase is one; else it is at risk at most.
+    pub is_growth_measured: bool,
 }
 
 /// The breach of a budget line by the base, before the change.
@@ -98,6 +100,7 @@ pub(super) fn judge_increase(
         return judged.not_applicable("there is no baseline to compare with");
     };
     let doubt = against.and_then(|against| against.doubted.as_ref());
+    let is_measured = against.is_some_and(|against| against.is_growth_measured);
     match growth {
         Err(unknown) => judged.because(&unknown.0),
         Ok(growth) => {
@@ -108,8 +111,8 @@ pub(super) fn judge_increase(
             let verdict = match (is_over, doubt) {
                 (false, Some(why)) => return judged.not_applicable(why),
                 (false, None) => LineVerdict::Within,
-                (true, Some(_)) => LineVerdict::AtRisk,
-                (true, None) => LineVerdict::Exceeded,
+                (true, Some(_)) if !is_measured => LineVerdict::AtRisk,
+                (true, _) => LineVerdict::Exceeded,
             };
             JudgedLine {
                 estimate: Some(growth.percent(certainty)),
@@ -182,6 +185,7 @@ mod tests {
             memory: unknown(),
             exceeded_then: vec![Memory.into(), Time.into()],
             doubted: None,
+            is_growth_measured: true,
         }
     }
 
@@ -275,6 +279,7 @@ mod tests {
             .map(|(case, line, factors)| (case, costing(63.0), vec![line], grown_by(&factors)));
         let of_another = |factors: &[f64]| Against {
             doubted: Some("it ran on another machine".to_owned()),
+            is_growth_measured: false,
             ..grown_by(factors)
         };
         let doubted = [

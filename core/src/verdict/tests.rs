@@ -496,6 +496,7 @@ fn a_breach_of_the_base_counts_in_full_where_the_spec_says_so() {
         memory: unknown(),
         exceeded_then: Vec::new(),
         doubted: None,
+        is_growth_measured: true,
     };
     let mut budget = budget(&[at_most(Metric::Cost, 50.0)]);
     let verdict =
