@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::canary::{ChannelData, Dataset, Objects};
+use crate::canary::{ChannelData, DataObject, Dataset, Objects};
 use crate::grammar::joined;
 use crate::rows::{RowFormat, RowsProblem};
 use crate::spec::{DrawRule, Job};
@@ -23,8 +23,31 @@ struct FileKind<'a> {
     ending: &'a str,
 }
 
+/// The files of one name.
+type Namesakes<'a> = BTreeMap<FileKind<'a>, Vec<&'a DataObject>>;
+
+/// Whether they are of two kinds, as many of each: folders of classes that count alike have now more of one, now of another.
+fn are_partners(files: &Namesakes<'_>) -> bool {
+    let mut counts = files.values().map(Vec::len);
+    let first = counts.next();
+    let is_data = files.keys().any(|kind| !kind.may_be_table);
+    is_data && files.len() > 1 && counts.all(|count| Some(count) == first)
+}
+
+/// Whether they are two of one kind, one at least twice as large: files of two classes are about as large.
+fn are_unlike(files: &Namesakes<'_>) -> bool {
+    let mut kinds = files.iter();
+    let (Some((kind, files)), None) = (kinds.next(), kinds.next()) else {
+        return false;
+    };
+    let sizes = files.iter().map(|file| file.bytes.0);
+    let [least, most] = [sizes.clone().min(), sizes.max()].map(Option::unwrap_or_default);
+    !kind.may_be_table && files.len() == 2 && most / 2 >= least
+}
+
 /// Refuses files in pairs, such as images and their masks, where each file is drawn by itself: a tenth of the images and a tenth of the
-/// masks have a hundredth of the pairs. At least half of the names have to be those of pairs. Tables of one name are parts of one table.
+/// masks have a hundredth of the pairs. At least half of the names have to be those of pairs, and more where both have one ending in one
+/// channel. Tables of one name are parts of one table.
 pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let is_drawn_alone = |channel: &&ChannelData| {
         let is_part = PARTS.iter().any(|part| channel.name.starts_with(part));
@@ -33,34 +56,45 @@ pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError
     let alone = dataset.sampled().filter(is_drawn_alone);
     let drawn = alone.map(|channel| (&*channel.name, channel.objects.without(&channel.always)));
     let drawn: Vec<(&str, Objects)> = drawn.collect();
-    // By name, without folder and ending, the files of each kind.
-    let mut names: BTreeMap<&str, BTreeMap<FileKind<'_>, &str>> = BTreeMap::new();
+    // By name, without folder, ending and what follows its number.
+    let mut names: BTreeMap<&str, Namesakes<'_>> = BTreeMap::new();
     for (channel, objects) in &drawn {
-        for key in objects.iter().map(|object| &*object.key) {
+        for object in objects.iter() {
+            let key = &*object.key;
             let name = key.rsplit('/').next().unwrap_or(key);
             let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+            let number = stem.rfind(|letter: char| letter.is_ascii_digit());
+            let stem = number.map_or(stem, |last| &stem[..=last]);
             let has_no_rows = matches!(RowFormat::of_name(key), Err(RowsProblem::NotRows));
             let kind = FileKind {
-                may_be_table: !has_no_rows || matches!(ending, "" | "json"),
+                may_be_table: !has_no_rows || matches!(ending, "" | "json" | "tar" | "zip"),
                 channel,
                 ending,
             };
-            names.entry(stem).or_default().insert(kind, key);
+            let files = names.entry(stem).or_default();
+            files.entry(kind).or_default().push(object);
         }
     }
-    let is_pair = |files: &&BTreeMap<FileKind<'_>, &str>| {
-        files.len() > 1 && files.keys().any(|kind| !kind.may_be_table)
+    let pair_among = |are_pair: fn(&Namesakes<'_>) -> bool, least: usize| {
+        let mut pairs = names.values().filter(|files| are_pair(files));
+        let count = pairs.clone().count();
+        pairs.next().filter(|_| count >= least.max(FEWEST_PAIRS))
     };
-    let pairs = names.values().filter(is_pair);
-    let count = pairs.clone().count();
-    let are_most = count >= FEWEST_PAIRS && 2 * count >= names.len();
-    let Some(pair) = pairs.min().filter(|_| are_most) else {
+    let pair = pair_among(are_partners, names.len().div_ceil(2));
+    let pair = pair.or_else(|| pair_among(are_unlike, (3 * names.len()).div_ceil(4)));
+    let Some(pair) = pair else {
         return Ok(());
     };
-    let two = pair
-        .iter()
+    let files = pair.iter().flat_map(|(kind, files)| {
+        let of_each = if pair.len() > 1 { 1 } else { 2 };
+        files
+            .iter()
+            .take(of_each)
+            .map(|file| (kind.channel, file.key.escape_debug()))
+    });
+    let two = files
         .take(2)
-        .map(|(kind, key)| format!("`{}` of channel `{}`", key.escape_debug(), kind.channel));
+        .map(|(channel, key)| format!("`{key}` of channel `{channel}`"));
     let why = format!(
         "most files of job `{}` share their names with others, such as {}, and each is drawn by itself: where the script takes them in pairs, a canary gets far fewer pairs than its share, and no forecast holds",
         job.name,
