@@ -59,6 +59,14 @@ pub enum CodeProblem {
     TooMany(PathBuf),
 }
 
+/// What DVC keeps of data under git: `data.dvc` beside them or beside a folder above, and `dvc.lock` of the stages that make them.
+fn dvc_files(data: &Path) -> impl Iterator<Item = PathBuf> {
+    let folders = data.ancestors().skip(1);
+    let locks = folders.map(|folder| folder.join("dvc.lock"));
+    let named = data.ancestors().filter(|path| path.file_name().is_some());
+    locks.chain(named.map(|path| path.with_added_extension("dvc")))
+}
+
 impl CodeSelection {
     /// Of a job of the file `spec` in the folder `place`, and of the base's job with its own, whose `paths` count too.
     pub fn of(job: &Job, spec: &str, place: &str, base: Option<(&Job, &str)>) -> Self {
@@ -75,7 +83,7 @@ impl CodeSelection {
                 .map(|written| from_root(place, written))
                 .collect(),
             is_source: source.is_some(),
-            commands: named.map(PathBuf::from).collect(),
+            commands: named.collect(),
             data: (job.training.channels.iter())
                 .map(|channel| match channel.uri.strip_prefix(ON_THIS_MACHINE) {
                     Some(path) => PathBuf::from(path),
@@ -162,7 +170,7 @@ impl CodeTree {
         let data = std::mem::take(&mut code.selection.data).into_iter();
         let data = data.map(|path| tree.within(&path).map(Path::to_owned).unwrap_or(path));
         code.selection.data = data
-            .flat_map(|path| [path.with_added_extension("dvc"), path])
+            .flat_map(|path| dvc_files(&path).chain([path.clone()]).collect::<Vec<_>>())
             .collect();
         let mut passed = Vec::new();
         for command in &mut code.selection.commands {

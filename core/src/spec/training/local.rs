@@ -1,6 +1,6 @@
 //! What the local backend makes of a spec: its keys of `training`, and their checks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{BackendEntry, RunPlace, SagemakerTraining, Training};
 use crate::spec::field::FieldRule;
@@ -60,12 +60,16 @@ impl Refined for CacheFolder {
 }
 
 impl LocalTraining {
-    /// The whole paths in the command, also in a word that is a shell's text, or behind `=`.
-    pub fn named_paths(&self) -> impl Iterator<Item = &str> {
+    /// The whole paths in the command, also in a word that is a shell's text, or behind `=`; in a text that goes to a folder, what
+    /// it names from there.
+    pub fn named_paths(&self) -> impl Iterator<Item = PathBuf> {
         let ends = |at: char| at.is_whitespace() || "'\"`;&|()<>=".contains(at);
-        let words = self.command.iter();
-        let all = words.flat_map(move |word| std::iter::once(&**word).chain(word.split(ends)));
-        all.filter(|path| path.starts_with('/'))
+        let all = self.command.iter().flat_map(move |word| {
+            let folder = word.split(ends).skip_while(|part| *part != "cd").nth(1);
+            let parts = std::iter::once(&**word).chain(word.split(ends));
+            parts.map(move |part| Path::new(folder.unwrap_or_default()).join(part))
+        });
+        all.filter(|path| path.is_absolute())
     }
 
     /// Which of the command's words is a script.
