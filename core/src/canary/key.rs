@@ -4,7 +4,7 @@
 //! |---|---|
 //! | code | path, kind and id of every file, link and submodule that counts ([`crate::code`]): a file's bytes and whether it can be executed, a link's text and what it leads to, a submodule's commit; of the spec each field of the job whose rule does not exclude it (`uncounted`, beside the field), and the names under `budget.metrics` |
 //! | data | channel by channel the digest of its listing, see below |
-//! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine, the variables that canaries are handed, their caches and the packages of Python |
+//! | canary | both of them, the instance configuration, the objects drawn or the share handed over, the work level, the replicate; with the local backend the machine, the variables that canaries are handed, the folders among these, their caches and the packages of Python |
 //!
 //! | data | digest of a channel |
 //! |---|---|

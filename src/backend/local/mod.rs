@@ -271,7 +271,17 @@ impl Ready for LocalJob<'_> {
             digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
         }
         let mut found = BTreeMap::new();
-        for cache in Cache::of_job(&backend.paths, job)? {
+        let handed = backend.environment.iter().map(|(name, value)| Cache {
+            below: name.into(),
+            real: value.into(),
+        });
+        // What holds the gate's own records never stays the same.
+        let is_apart = |folder: &Path| !backend.paths.state.starts_with(folder);
+        let handed = handed.filter(|cache| cache.real.is_dir() && is_apart(&cache.real));
+        for cache in Cache::of_job(&backend.paths, job)?
+            .into_iter()
+            .chain(handed)
+        {
             found.insert(cache.below.display().to_string(), cache.digest().to_vec());
         }
         if let Some(path) = backend.environment.get(OsStr::new("PATH")) {

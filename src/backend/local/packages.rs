@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Where Python has its packages, seen from its program; Debian has two places.
 const LIBRARIES: [&str; 3] = ["../lib", "../lib64", "../local/lib"];
 
-/// Names and versions, as pip writes them, of the packages of the environment that a command runs in: that of the program that it
+/// Names and versions, as pip writes them, and hashes of the files, of the packages of the environment that a command runs in: that of the program that it
 /// starts, and of Python on `PATH`. Its home folder is empty, and has none. An equal environment elsewhere has the same.
 pub(super) fn installed(command: &[String], path: &OsStr) -> BTreeSet<String> {
     let first = command.first().map(String::as_str);
@@ -33,8 +33,14 @@ fn beside(program: &Path) -> Vec<String> {
     let folders = versions.flat_map(|version| {
         ["site-packages", "dist-packages"].map(|name| version.path().join(name))
     });
-    let names = folders.flat_map(entries).map(|package| package.file_name());
-    let names = names.filter_map(|name| name.into_string().ok());
-    let is_package = |name: &String| name.ends_with(".dist-info") || name.ends_with(".egg-info");
-    names.filter(is_package).collect()
+    let packages = folders.flat_map(entries).filter_map(|package| {
+        let name = package.file_name().into_string().ok()?;
+        let is_package = name.ends_with(".dist-info") || name.ends_with(".egg-info");
+        // Its programs and how it came there are others in an equal environment elsewhere.
+        let is_content = |line: &&str| !line.starts_with("..") && !line.contains(".dist-info/");
+        let record = fs::read_to_string(package.path().join("RECORD")).unwrap_or_default();
+        let lines = record.lines().filter(is_content);
+        is_package.then(|| Vec::from_iter(lines.chain([&*name])).join("\n"))
+    });
+    packages.collect()
 }
