@@ -1,9 +1,9 @@
 //! The report over all jobs, and the entry of a job that could not be measured.
 
 use crate::assess::row;
-use crate::exit::{self, Strictness};
+use crate::exit::Strictness;
 use crate::instance::Offer;
-use crate::report::{InstanceForecast, JobReport, Report};
+use crate::report::{self, InstanceForecast, JobReport, Report};
 use crate::spec::Job;
 use crate::verdict::{self, Reason, Verdict};
 
@@ -14,11 +14,10 @@ pub fn report(
     strictness: Strictness,
     now: jiff::Timestamp,
 ) -> Report {
-    let verdicts: Vec<Verdict> = jobs.iter().map(|job| job.verdict).collect();
     Report {
         generated_at: now,
-        verdict: verdict::worst(verdicts.iter().copied()),
-        exit_code: exit::code_of_run(verdicts, [], strictness),
+        verdict: verdict::worst(jobs.iter().map(|job| job.verdict)),
+        exit_code: report::exit_code(&jobs, [], strictness),
         jobs,
         notes,
         ..Report::begun()

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 /// Where Python has its packages, seen from its program; Debian has two places.
 const LIBRARIES: [&str; 3] = ["../lib", "../lib64", "../local/lib"];
 
-/// Names and versions, as pip writes them, and hashes of the files, of the packages of the environment that a command runs in: that of the program that it
-/// starts, and of Python on `PATH`. Its home folder is empty, and has none. An equal environment elsewhere has the same.
+/// Names and versions, as pip writes them, and hashes of the files, of the packages of the environment that a command runs in: that of
+/// the program that it starts, and of Python on `PATH`. Its home folder is empty, and has none. An equal environment elsewhere has the
+/// same.
 pub(super) fn installed(command: &[String], path: &OsStr) -> BTreeSet<String> {
     let first = command.first().map(String::as_str);
     let programs = first.into_iter().chain(["python3", "python"]);
