@@ -5,8 +5,7 @@
 //! characters, account ids and ARNs shortened, at most `limit` characters.
 
 use std::collections::HashSet;
-
-use regex::Match;
+use std::ops::Range;
 
 use super::redact::redact;
 use crate::grammar::pattern;
@@ -291,9 +290,10 @@ fn shorten(text: &str, limit: usize) -> String {
 /// The places of each sixth character of words of 7 and more hexadecimal digits, which GitHub would link to a commit.
 fn within_commits(text: &str) -> HashSet<usize> {
     let words = pattern!("[0-9A-Za-z]{7,}").find_iter(text);
-    let is_id = |word: &Match<'_>| word.as_str().bytes().all(|byte| byte.is_ascii_hexdigit());
-    let places = |word: Match<'_>| (word.start() + 5..word.end() - 1).step_by(6);
-    words.filter(is_id).flat_map(places).collect()
+    let is_id = |word: &Range<usize>| text[word.clone()].bytes().all(|it| it.is_ascii_hexdigit());
+    let ids = words.map(|word| word.range()).filter(is_id);
+    ids.flat_map(|id| (id.start + 5..id.end - 1).step_by(6))
+        .collect()
 }
 
 #[cfg(test)]
