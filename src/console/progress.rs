@@ -63,14 +63,11 @@ impl Progress {
             [run] if run.is_full() => "full run",
             _ => "canary",
         };
-        let count = earlier.runs + runs.len() + earlier.to_come;
+        let count = |to_come| format!("/{}", earlier.runs + runs.len() + to_come);
         Canaries {
             progress: self,
             title: printable(&format!("{} on {instance}  {noun}", job.name)),
-            of: match earlier.is_open {
-                true => String::new(),
-                false => format!("/{count}"),
-            },
+            of: earlier.to_come.map_or(String::new(), count),
             earlier: earlier.runs,
             limit: job.canary.spend_limit,
             under_way: RefCell::new(vec![None; runs.len()]),
@@ -79,14 +76,12 @@ impl Progress {
 }
 
 /// The canaries of the same configuration besides those of a batch.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Earlier {
     /// The number of canaries that ran before the batch.
     pub(crate) runs: usize,
-    /// The number of canaries that are planned after the batch.
-    pub(crate) to_come: usize,
-    /// Whether the number of canaries to come is unknown.
-    pub(crate) is_open: bool,
+    /// The number of canaries that are planned after the batch; `None` where nobody knows it yet.
+    pub(crate) to_come: Option<usize>,
 }
 
 /// Progress of the canaries of one configuration.

@@ -142,7 +142,9 @@ pub(crate) async fn run_one(
         account,
         is_wanted: &Cell::new(true),
     };
-    let mut ran = self::run(runner, by, &[run], Earlier::default(), &|_, _| {}).await;
+    let to_come = Some(0);
+    let alone = Earlier { runs: 0, to_come };
+    let mut ran = self::run(runner, by, &[run], alone, &|_, _| {}).await;
     let measured = &mut ran.measurements;
     // It says itself which pool may still be billed.
     ended_pools::end_all(ready, Vec::new(), measured, (account, kept), runner).await;
@@ -384,10 +386,7 @@ impl Batch<'_> {
 
     /// Canaries in later batches, as far as they are known: of an open design one.
     fn to_come(&self) -> usize {
-        match self.earlier.is_open {
-            true => 1,
-            false => self.earlier.to_come,
-        }
+        self.earlier.to_come.unwrap_or(1)
     }
 
     fn may_launch(&self) -> bool {

@@ -361,7 +361,7 @@ impl<'a> Lab<'a> {
         let mut done = None;
         match batch.kind {
             BatchKind::Fixed if ran.too_expensive > 0 && is_waited_for => {
-                let of = batch.earlier.to_come + batch.runs.len();
+                let of = batch.earlier.to_come.unwrap_or_default() + batch.runs.len();
                 note = Some(design.refused(ran.too_expensive, of));
             }
             BatchKind::Count if is_empty && ran.failure.is_none() && !is_over => {

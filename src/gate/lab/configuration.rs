@@ -94,18 +94,6 @@ pub(super) enum BatchKind {
     Count,
 }
 
-impl CanaryBatch {
-    pub(super) fn new(kind: BatchKind, runs: Vec<CanaryRun>, earlier: Earlier) -> Self {
-        Self {
-            number: 0,
-            kind,
-            runs,
-            earlier,
-            free: BTreeMap::new(),
-        }
-    }
-}
-
 /// What is known of a configuration's canaries.
 #[derive(Default)]
 pub(super) struct ConfigurationState {
@@ -149,6 +137,25 @@ impl ConfigurationState {
             worst_of_the_fewest: worst_of_the_fewest(input, one).await?,
             ..Self::default()
         })
+    }
+
+    /// The next canaries, after which so many are to come; `None` where nobody knows that yet.
+    pub(super) fn batch(
+        &self,
+        kind: BatchKind,
+        runs: Vec<CanaryRun>,
+        to_come: Option<usize>,
+    ) -> CanaryBatch {
+        CanaryBatch {
+            number: 0,
+            kind,
+            runs,
+            earlier: Earlier {
+                runs: self.measured.len(),
+                to_come,
+            },
+            free: BTreeMap::new(),
+        }
     }
 
     /// Takes what was measured, from a place on, for what was known of it.

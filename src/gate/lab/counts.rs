@@ -1,6 +1,6 @@
 //! Canaries of one configuration on several counts of its machines: the design runs on the first, one canary on each other.
 
-use super::configuration::{BatchKind, CanaryBatch};
+use super::configuration::BatchKind;
 use super::design::{ConfigurationDesign, NextCanaries, is_written_to_fail, provisional};
 use crate::assess::input::JobRuns;
 use crate::assess::other_counts;
@@ -70,8 +70,10 @@ impl ConfigurationDesign<'_> {
                     max_runtime,
                     ..run.clone()
                 };
-                let batch = CanaryBatch::new(BatchKind::Count, vec![limited], self.open());
-                NextCanaries::Run(batch, None)
+                NextCanaries::Run(
+                    self.state.batch(BatchKind::Count, vec![limited], None),
+                    None,
+                )
             }
         })
     }

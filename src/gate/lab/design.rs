@@ -5,7 +5,6 @@ use super::configuration::{AskedRuns, BatchKind, CanaryBatch, Configuration, Con
 use crate::assess::unfinished;
 use crate::backend::RunPart;
 use crate::canary::CanaryRun;
-use crate::console::progress::Earlier;
 use crate::forecast::scale_out::DataLayout;
 use crate::forecast::{self, Basis, FEWEST_RUNS, Forecast};
 use crate::instance::{InstanceConfiguration, Offer};
@@ -71,14 +70,6 @@ impl ConfigurationDesign<'_> {
             RunPart::Collect | RunPart::Detach => runs.len(),
             RunPart::Whole => plan::fewest(runs),
         });
-        let batch = |runs: &[CanaryRun], to_come| {
-            let earlier = Earlier {
-                runs: self.state.measured.len(),
-                to_come,
-                is_open: false,
-            };
-            CanaryBatch::new(BatchKind::Fixed, runs.to_vec(), earlier)
-        };
         if self.state.asked == AskedRuns::Nothing {
             if !(self.one.account).fits_pull_request(self.state.worst_of_the_fewest) {
                 return NextCanaries::LeaveOutTheRest(self.refused(runs.len(), runs.len()));
@@ -98,7 +89,10 @@ impl ConfigurationDesign<'_> {
             let fewest: Vec<CanaryRun> = fewest.iter().map(limited).collect();
             return match fewest.is_empty() {
                 true => NextCanaries::Done(None),
-                false => NextCanaries::Run(batch(&fewest, more.len()), None),
+                false => {
+                    let batch = self.state.batch(BatchKind::Fixed, fewest, Some(more.len()));
+                    NextCanaries::Run(batch, None)
+                }
             };
         }
         if let Some(count) = self.next_count() {
@@ -121,7 +115,10 @@ impl ConfigurationDesign<'_> {
         });
         match note {
             Some(note) if fitting == 0 => NextCanaries::LeaveOutTheRest(note),
-            note => NextCanaries::Run(batch(&more[..fitting], 0), note),
+            note => {
+                let runs = more[..fitting].to_vec();
+                NextCanaries::Run(self.state.batch(BatchKind::Fixed, runs, Some(0)), note)
+            }
         }
     }
 
@@ -146,9 +143,7 @@ impl ConfigurationDesign<'_> {
     /// The adaptive design: the next round.
     fn next_batch(&self, ladder: &[LadderSize]) -> NextCanaries {
         match self.round(ladder) {
-            Ok(runs) => {
-                NextCanaries::Run(CanaryBatch::new(BatchKind::Round, runs, self.open()), None)
-            }
+            Ok(runs) => NextCanaries::Run(self.state.batch(BatchKind::Round, runs, None), None),
             Err(done) => NextCanaries::Done(Some(done)),
         }
     }
@@ -161,15 +156,6 @@ impl ConfigurationDesign<'_> {
         // Checks for drift compare canaries of the same size.
         let is_asked = !self.input.request.is_drift && supply != Some(0);
         planned.progress_share(job).filter(|_| is_asked)
-    }
-
-    /// Canaries of which nobody knows yet how many more come.
-    pub(super) fn open(&self) -> Earlier {
-        Earlier {
-            runs: self.state.measured.len(),
-            to_come: 0,
-            is_open: true,
-        }
     }
 
     fn round(&self, ladder: &[LadderSize]) -> Result<Vec<CanaryRun>, StopReason> {
