@@ -127,18 +127,9 @@ pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
 
 /// An absolute path as a person in the working directory writes it: `../canary-gate.yml`.
 pub(crate) fn from_here(path: &Path) -> PathBuf {
-    let Ok(here) = std::env::current_dir() else {
-        return path.to_owned();
-    };
-    let mut above = here.ancestors().enumerate();
-    let shared = above.find_map(|(steps, folder)| Some((steps, path.strip_prefix(folder).ok()?)));
-    match shared {
-        Some((steps, rest)) => {
-            let up: PathBuf = std::iter::repeat_n("..", steps).collect();
-            up.join(rest)
-        }
-        None => path.to_owned(),
-    }
+    let here = std::env::current_dir().ok();
+    let relative = here.and_then(|here| pathdiff::diff_paths(path, here));
+    relative.unwrap_or_else(|| path.to_owned())
 }
 
 /// A folder and those above it up to the root of its checkout. Outside of a checkout the folder alone: what lies above is nobody's
