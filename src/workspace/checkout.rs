@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use digest_io::IoWrapper;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::code::{BlobHash, CodeTree, PathKind, Tree, TreeFile, blob_id};
 use crate::console::AppResult;
@@ -131,20 +132,8 @@ pub(crate) fn on_disk(root: &Path, listed: Vec<TreeFile>) -> Tree {
 /// Git's ids of these files, whose paths are from `root`, by what their bytes on disk are: what the index says of a file rests on
 /// times, and on flags and settings that hide a change.
 pub(crate) fn ids(root: &Path, like: &str, paths: &[&Path]) -> Vec<io::Result<String>> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = paths.len().div_ceil(threads).max(1);
-    let of_part = |part: &[&Path]| -> Vec<io::Result<String>> {
-        let ids = part.iter().map(|path| id_of(&root.join(path), like));
-        ids.collect()
-    };
-    std::thread::scope(|scope| {
-        let parts = paths.chunks(share);
-        let started = parts.map(|part| scope.spawn(move || of_part(part)));
-        let started: Vec<_> = started.collect();
-        let ended = started.into_iter();
-        let ended = ended.map(|part| part.join().expect("hashing does not panic"));
-        ended.flatten().collect()
-    })
+    let ids = paths.par_iter().map(|path| id_of(&root.join(path), like));
+    ids.collect()
 }
 
 pub(super) fn id_of(path: &Path, like: &str) -> io::Result<String> {
