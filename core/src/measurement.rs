@@ -327,11 +327,10 @@ pub fn machines_of<'a>(
 
 /// What canaries have a share of: their sizes differ in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
+#[display(rename_all = "lowercase")]
 pub enum Abscissa {
-    #[display("data")]
     Data,
     /// All canaries hold all of the data.
-    #[display("work")]
     Work,
 }
 

@@ -69,9 +69,7 @@ impl Entry {
     fn in_folder(scope: Scope, job: String, file_name: &str) -> Option<Self> {
         let mut parts = file_name.strip_suffix(EXTENSION)?.split('-');
         let recorded_at = time(parts.next()?)?;
-        let word = parts.next()?;
-        let mut kinds = RecordKind::ALL.into_iter();
-        let kind = kinds.find(|kind| kind.to_string() == word)?;
+        let kind = parts.next()?.parse().ok()?;
         let mut digits = || parts.next().filter(|text| is_hex(text, DIGITS));
         let (key, id) = (digits()?.to_owned(), digits()?.to_owned());
         parts.next().is_none().then_some(Self {

@@ -1,5 +1,6 @@
 //! [`Record`]: one canary, one full run or one forecast, as immutable, versioned JSON.
 
+use derive_more::{Display, FromStr};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -176,18 +177,13 @@ impl Record {
 }
 
 /// What a record is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Display, FromStr)]
+#[display(rename_all = "lowercase")]
+#[from_str(rename_all = "lowercase")]
 pub enum RecordKind {
-    #[display("canary")]
     Canary,
-    #[display("fullrun")]
     FullRun,
-    #[display("forecast")]
     Forecast,
-}
-
-impl RecordKind {
-    pub(super) const ALL: [Self; 3] = [Self::Canary, Self::FullRun, Self::Forecast];
 }
 
 /// What identifies a canary run: it is in a record of its own and in those of its forecasts, at whichever price.

@@ -6,18 +6,16 @@ use crate::aws::s3_uri::{PLAIN, decoded};
 
 /// The part of a history that a run belongs to. Its text is its folder: `main`, `pr/12`, `queue`, `local`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
+#[display(rename_all = "lowercase")]
 pub enum Scope {
     /// Pushes and schedules write and read only `main/`.
-    #[display("main")]
     Main,
     /// A pull request writes `pr/<number>/`, and reads that and `main/`.
     #[display("pr/{_0}")]
     PullRequest(u64),
     /// A merge queue's run writes `queue/`, and reads that and `main/`.
-    #[display("queue")]
     Queue,
     /// A run outside GitHub Actions writes `local/`, and reads everything.
-    #[display("local")]
     Local,
 }
 

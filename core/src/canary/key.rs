@@ -25,7 +25,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::{CanaryRun, Objects};
-use crate::code::{CodeFile, PathKind};
+use crate::code::CodeFile;
 use crate::spec::{Job, PrintedMetric};
 
 /// How many hex digits of a canary key a training job's name holds.
@@ -60,12 +60,7 @@ pub fn code_key(job: &Job, files: &[CodeFile]) -> Key {
             kind,
             blob,
         } = file;
-        hash.text(Some(match kind {
-            PathKind::File => "file",
-            PathKind::Executable => "executable",
-            PathKind::Link => "link",
-            PathKind::Submodule => "submodule",
-        }));
+        hash.text(Some(&kind.to_string()));
         hash.bytes(path.as_os_str().as_encoded_bytes());
         hash.text(Some(blob));
     }
@@ -274,7 +269,7 @@ jobs:
             .map(|(path, blob)| CodeFile {
                 path: path.into(),
                 real: path.into(),
-                kind: PathKind::File,
+                kind: crate::code::PathKind::File,
                 blob: (*blob).to_owned(),
             })
             .collect();

@@ -13,7 +13,8 @@ const MOST_LINKS: usize = 40;
 const LONG_ID: usize = 64;
 
 /// What a path of a tree holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
+#[display(rename_all = "lowercase")]
 pub enum PathKind {
     File,
     Executable,

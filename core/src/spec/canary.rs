@@ -223,12 +223,11 @@ fn auto_or(unit: Unit, noun: &str, example: &str) -> Json {
 
 /// What `canary.warm_pool` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, derive_more::Display)]
+#[display(rename_all = "lowercase")]
 pub enum WarmPoolPolicy {
     /// A pool where it makes a check shorter for little money.
-    #[display("auto")]
     Auto,
     /// No pool. A backend without pools always has this policy.
-    #[display("off")]
     Off,
     /// A pool for each configuration, kept for so long after a canary, from a second to an hour.
     #[display("keep_alive {}", _0.exact())]
