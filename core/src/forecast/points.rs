@@ -1,7 +1,7 @@
 //! The measured points of one quantity, and whether they are enough for a law.
 
 use super::Unknown;
-use super::posterior::{Observation, Prior};
+use super::posterior::{ONE_SIZE, Observation, Prior};
 use crate::grammar;
 
 /// The fewest runs for a law: one more than its two parameters, to estimate the noise.
@@ -65,9 +65,6 @@ pub(super) fn observations(points: &[Observation], prior: &Prior) -> Vec<Observa
     });
     weighed.collect()
 }
-
-/// Samples whose bytes differ by a smaller factor are of one size, whatever their fractions.
-pub(super) const ONE_SIZE: f64 = 1.1;
 
 /// How many sizes of the design the points have. Fractions with the same data are one size, and so are samples of one fraction
 /// with different bytes.

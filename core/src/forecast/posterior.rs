@@ -22,7 +22,7 @@ pub(super) use evidence::{
     Evidence, ResidualNoise, highest_weight, probable, unweighed, without_cold_parts,
 };
 use outliers::ROBUST_FROM;
-pub(super) use outliers::robust;
+pub(super) use outliers::{ONE_SIZE, robust};
 
 use super::law::{FamilyWeights, GrowthKind, Law, Shape};
 use super::predictive::{Component, Predictive, weighted_quantile};

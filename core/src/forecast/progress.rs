@@ -26,7 +26,7 @@
 //!
 //! `benches/progress` has the 17 jobs of nine libraries that the constants were chosen on and judged by.
 
-use super::points::ONE_SIZE;
+use super::posterior::ONE_SIZE;
 use super::{Doubt, Forecast, Predictive, Runs, UPPER};
 use crate::measurement::Measurement;
 use crate::measurement::progress::JobProgress;

@@ -22,14 +22,15 @@ use crate::units::{Bytes, Fraction, Percent, Seconds};
 const LIKELY: f64 = 0.8;
 /// A rung is dropped if this quantile of its time exceeds [`LIMIT_SHARE`] of `canary.max_runtime`.
 const UPPER: f64 = 0.95;
-/// Of `canary.max_runtime`.
-const LIMIT_SHARE: f64 = 0.8;
+/// Of `canary.max_runtime`: a canary that may take longer is too large.
+pub(super) const LIMIT_SHARE: f64 = 0.8;
 /// The largest factor from the largest run so far to the next one without an intermediate run.
 const LONGEST_JUMP: f64 = 10.0;
 /// The largest share of the remaining budget for an intermediate run.
 const SHARE_FOR_A_STEP: f64 = 0.5;
-/// The position of an intermediate run, from the largest so far (0) to the largest that is affordable (1), in ln x.
-const STEP_POSITION: f64 = 0.6;
+/// The position of an intermediate run, from the largest so far (0) to the largest that is affordable (1), in ln x. Of canaries that are
+/// all started at once: of the middle one, from the smallest to the largest.
+pub(super) const STEP_POSITION: f64 = 0.6;
 /// The part of the whole budget that is kept in reserve.
 const RESERVE: f64 = 0.02;
 /// The reserve beside a second run for the runs that are missing if it does not complete, as a multiple of their likely time.

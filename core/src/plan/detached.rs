@@ -1,5 +1,6 @@
 //! The canaries of a run that detaches: all that are started before anything is known of any.
 
+use super::adaptive::{LIMIT_SHARE, STEP_POSITION};
 use super::{
     LadderSize, NotMeasured, PART_OF_THE_SHARE, Plan, PlannedConfiguration, PlannedRuns, canary,
     level, part_of_instance, seconds_for_each,
@@ -11,10 +12,6 @@ use crate::metric::Metric;
 use crate::spec::{BudgetLine, Job, Level, LineKind};
 use crate::units::Seconds;
 
-/// Where the middle canary lies from the smallest (0) to the largest (1), in ln of the size; as in the adaptive design.
-const MIDDLE: f64 = 0.6;
-/// Of `canary.max_runtime`: a canary that may take longer where the full run just keeps the budget is too large.
-const LIMIT_SHARE: f64 = 0.8;
 /// Sums of shares are not exact.
 const ROUNDING: f64 = 1e-9;
 
@@ -141,7 +138,7 @@ fn chosen<'a>(
     fitting
         .find_map(|(place, far)| {
             let ln = |size: &LadderSize| size.fraction.0.ln();
-            let wanted = ln(first) + MIDDLE * (ln(far) - ln(first));
+            let wanted = ln(first) + STEP_POSITION * (ln(far) - ln(first));
             let distance = |size: &LadderSize| (ln(size) - wanted).abs();
             let left = share - part(0, first) - part(2, far);
             let between = sizes[1..place].iter();

@@ -9,8 +9,8 @@ const HUBER: f64 = 2.5;
 pub(super) const ROBUST_FROM: usize = 4;
 /// The fewest runs of one size whose median cannot be the outlier.
 const FEWEST_REPLICATES: usize = 3;
-/// Samples of one size differ in their bytes by less than this.
-const ONE_SIZE: f64 = 1.1;
+/// Samples whose bytes differ by a smaller factor are of one size, whatever their fractions.
+pub(in crate::forecast) const ONE_SIZE: f64 = 1.1;
 /// The median absolute deviation of normal errors times this is their standard deviation (ibid., section 1.1).
 const MAD_TO_DEVIATION: f64 = 1.4826;
 

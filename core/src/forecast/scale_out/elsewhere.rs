@@ -5,7 +5,7 @@ use super::{DataLayout, Load, ScaleOut, assume, forecast_from};
 use crate::forecast::posterior::Posterior;
 use crate::forecast::runs::Runs;
 use crate::forecast::{
-    Basis, Doubt, FEWEST_RUNS, Forecast, KnownPeak, Predictive, Unknown, cost, memory,
+    Basis, Doubt, FEWEST_RUNS, Forecast, KnownPeak, Predictive, UPPER, Unknown, cost, memory,
 };
 use crate::instance::{Capacity, InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, choose_memory_source};
@@ -95,9 +95,6 @@ pub fn elsewhere(wanted: &Basis, measured: &[Measured], layout: &DataLayout) -> 
     known.source = (!sources.is_empty()).then(|| sources.join("; "));
     known
 }
-
-/// The upper end of what a law gives: a canary above it is above the law.
-const UPPER_END: f64 = 0.95;
 
 /// The machines that one peak of memory is wanted on, and those that it was measured on.
 struct Machines<'a> {
@@ -263,7 +260,7 @@ impl Machines<'_> {
                 false => run.data_share(),
             };
             let by_law = at(held, run.work_share());
-            let used = used(run).filter(|used| *used > by_law.quantile(UPPER_END))?;
+            let used = used(run).filter(|used| *used > by_law.quantile(UPPER))?;
             Some(Excess {
                 times: used / by_law.median(),
                 of_full_run: (used - by_law.median()) / full.median(),
@@ -271,7 +268,7 @@ impl Machines<'_> {
         };
         let most = (here.iter().filter_map(more)).max_by(|a, b| a.times.total_cmp(&b.times));
         // Talking to other machines takes some memory whatever the data are; that much lies within the law's own interval.
-        let is_beyond = |more: &Excess| full.median() * more.times > full.quantile(UPPER_END);
+        let is_beyond = |more: &Excess| full.median() * more.times > full.quantile(UPPER);
         let beyond_the_law = most.filter(is_beyond);
         if let Some(Excess { times, .. }) = beyond_the_law {
             notes.push(format!(
