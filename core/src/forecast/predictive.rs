@@ -148,8 +148,10 @@ impl Predictive {
     /// The sum with an independent amount, e.g. of two phases of a run.
     ///
     /// Each amount is cut into parts that are finer in the tails, every part is added to every other, and the sums are combined
-    /// into a mixture: quantiles from 1 to 99 % are accurate to half a per cent of the value. If a term has a gap between two
-    /// laws, up to 4 % of probability is smeared over it.
+    /// into a mixture: quantiles from 1 to 99 % are accurate to half a per cent of the value where no term has a gap between two
+    /// laws. Over a gap up to 4 % of probability is smeared, and a quantile near it is off by much more: held against the integral, the
+    /// 95 % point of 32 simulated sums whose terms have 2 to 12 % of steep laws by up to 1.0 in ln y. Neither parts nor components of
+    /// equal probability or equal width make that small, nor do three times the parts with four times the components (0.5).
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self::made_of(&[self, other], |both| {
