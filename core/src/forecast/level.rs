@@ -1,8 +1,8 @@
 //! Quantities that do not grow with the data: utilization in percent, and positive levels such as the time of a step.
 
-use super::Unknown;
 use super::posterior::Observation;
-use super::predictive::{Predictive, weighted_quantile};
+use super::predictive::{Predictive, Spread, weighted_quantile};
+use super::{Unknown, points};
 use crate::grammar;
 use crate::units::count_as_float;
 
@@ -16,6 +16,12 @@ const LEAST_ERROR_POINTS: f64 = 1.0;
 /// The least standard error of a positive level, relative to it.
 const LEAST_RELATIVE_ERROR: f64 = 0.01;
 
+/// The fewest runs for a line: one more than its two parameters, to estimate the noise.
+const LEAST_RUNS_OF_A_LINE: usize = 3;
+
+/// The chance that noise alone gives no slope as steep as a clear one in its direction. The usual convention.
+const CLEAR: f64 = 0.95;
+
 /// The utilization of one full run, in 0-100 %.
 ///
 /// The mean over the canaries, weighted by their share of the data: a longer run has relatively less of the idle start and
@@ -25,30 +31,37 @@ pub(super) fn utilization(points: &[Observation], subject: &str) -> Result<Predi
     if points.len() < LEAST_RUNS {
         return Err(too_few(points.len(), subject));
     }
-    let mut points = points.to_vec();
+    // A sampler's rounding may exceed 100 % slightly.
+    let percent = |point: &Observation| Observation {
+        value: point.value.min(100.0),
+        ..*point
+    };
+    let mut points: Vec<Observation> = points.iter().map(percent).collect();
     points.sort_by(|a, b| (a.share.total_cmp(&b.share)).then(a.value.total_cmp(&b.value)));
     let count = count_as_float(points.len());
     let weight_total: f64 = points.iter().map(|point| point.share).sum();
     let weight = |point: &Observation| point.share / weight_total;
-    // A sampler's rounding may exceed 100 % slightly.
-    let percent = |point: &Observation| point.value.min(100.0);
     // Summed relative to the first value, so that the mean of equal values is exact.
-    let first = percent(&points[0]);
-    let distance = |point: &Observation| weight(point) * (percent(point) - first);
+    let first = points[0].value;
+    let distance = |point: &Observation| weight(point) * (point.value - first);
     let mean = first + points.iter().map(distance).sum::<f64>();
-    let square = |point: &Observation| weight(point) * (percent(point) - mean).powi(2);
+    let square = |point: &Observation| weight(point) * (point.value - mean).powi(2);
     let variance = points.iter().map(square).sum::<f64>() * count / (count - 1.0);
     let error = (variance * (1.0 + 1.0 / count)).sqrt();
-    let (mean, error) = (mean.clamp(0.0, 100.0), error.max(LEAST_ERROR_POINTS));
-    Ok(Predictive::level(mean, error, count - 1.0))
+    let made = |mean: f64, error: f64, degrees_of_freedom| {
+        let error = error.max(LEAST_ERROR_POINTS);
+        Predictive::level(mean.clamp(0.0, 100.0), error, degrees_of_freedom)
+    };
+    let level = made(mean, error, count - 1.0);
+    Ok(with_trend(level, &points, LEAST_ERROR_POINTS, made))
 }
 
 /// A positive level that errs by a factor: the geometric mean, and the prediction interval of one new normal
 /// observation of ln y, Student-t on n - 1 degrees of freedom with s sqrt(1 + 1/n).
 pub(super) fn positive(points: &[Observation], subject: &str) -> Result<Predictive, Unknown> {
     about(points, subject, |logarithms| {
-        let first = logarithms[0].0;
-        let sum: f64 = logarithms.iter().map(|(value, _)| value - first).sum();
+        let first = logarithms[0].value;
+        let sum: f64 = logarithms.iter().map(|point| point.value - first).sum();
         first + sum / count_as_float(logarithms.len())
     })
 }
@@ -60,36 +73,74 @@ pub(super) fn positive_median(
     subject: &str,
 ) -> Result<Predictive, Unknown> {
     about(points, subject, |logarithms| {
+        let weigh = |point: &Observation| (point.value, point.share * point.work);
+        let mut logarithms: Vec<(f64, f64)> = logarithms.iter().map(weigh).collect();
         let all: f64 = logarithms.iter().map(|(_, weight)| weight).sum();
         // The first of which those up to it weigh as much; where they weigh just half, between two.
-        let reaching = |share: f64| weighted_quantile(&mut logarithms.to_vec(), share * all);
+        let mut reaching = |share: f64| weighted_quantile(&mut logarithms, share * all);
         f64::midpoint(reaching(0.5 - 1e-9), reaching(0.5 + 1e-9))
     })
 }
 
-/// About a centre of the logarithms, sorted and each with its weight.
+/// About a centre of the logarithms, sorted.
 fn about(
     points: &[Observation],
     subject: &str,
-    center: impl Fn(&[(f64, f64)]) -> f64,
+    center: impl Fn(&[Observation]) -> f64,
 ) -> Result<Predictive, Unknown> {
-    let mut logarithms: Vec<(f64, f64)> = points
+    let mut logarithms: Vec<Observation> = points
         .iter()
         .filter(|point| point.value >= f64::MIN_POSITIVE)
-        .map(|point| (point.value.ln(), point.share * point.work))
+        .map(|point| Observation {
+            value: point.value.ln(),
+            ..*point
+        })
         .collect();
     if logarithms.len() < LEAST_RUNS {
         return Err(too_few(logarithms.len(), subject));
     }
-    logarithms.sort_by(|a, b| a.0.total_cmp(&b.0));
+    logarithms.sort_by(|a, b| (a.value.total_cmp(&b.value)).then(a.share.total_cmp(&b.share)));
     let count = count_as_float(logarithms.len());
     let center = center(&logarithms);
-    let square = |(logarithm, _): &(f64, f64)| (logarithm - center).powi(2);
+    let square = |point: &Observation| (point.value - center).powi(2);
     let variance = logarithms.iter().map(square).sum::<f64>() / (count - 1.0);
     let error = (variance * (1.0 + 1.0 / count)).sqrt();
-    let error = error.max(LEAST_RELATIVE_ERROR);
-    let median = center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
-    Ok(Predictive::log_student_t(median, error, count - 1.0))
+    let made = |center: f64, error: f64, degrees_of_freedom| {
+        let median = center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
+        Predictive::log_student_t(median, error.max(LEAST_RELATIVE_ERROR), degrees_of_freedom)
+    };
+    let level = made(center, error, count - 1.0);
+    Ok(with_trend(level, &logarithms, LEAST_RELATIVE_ERROR, made))
+}
+
+/// The level, and if it is steeper: a new run at all data, on the line by the share of the data through the runs, where its slope is clear
+/// of noise and of the least error. Ordinary least squares: Draper and Smith, Applied Regression Analysis, 3rd edition, 1998, chapter 1.
+fn with_trend(
+    level: Predictive,
+    points: &[Observation],
+    least_error: f64,
+    made: impl Fn(f64, f64, f64) -> Predictive,
+) -> Predictive {
+    if points.len() < LEAST_RUNS_OF_A_LINE || points::sizes(points) < points::FEWEST_SIZES {
+        return level;
+    }
+    let count = count_as_float(points.len());
+    let mean = |of: fn(&Observation) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (share, value) = (mean(|point| point.share), mean(|point| point.value));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        let of = |point: &Observation| of(point.share - share, point.value - value);
+        points.iter().map(of).sum()
+    };
+    let extent = sum(&|share, _| share.powi(2));
+    let slope = sum(&|share, value| share * value) / extent;
+    let squares = sum(&|share, value| (value - slope * share).powi(2));
+    let noise = Spread::new((squares / (count - 2.0)).sqrt(), count - 2.0);
+    if slope.abs() * extent.sqrt() <= noise.quantile(CLEAR).max(least_error) {
+        return level;
+    }
+    let beyond = 1.0 - share;
+    let error = noise.scale * (1.0 + 1.0 / count + beyond.powi(2) / extent).sqrt();
+    level.or_if_steeper(made(value + slope * beyond, error, count - 2.0))
 }
 
 fn too_few(runs: usize, subject: &str) -> Unknown {
@@ -135,6 +186,36 @@ mod tests {
         assert!((level.median() - 2.884_499_140_614_816_6).abs() < 1e-12);
         assert!((level.quantile(0.05) - 0.891_540_823_466_254_6).abs() < 1e-9);
         assert!((level.quantile(0.95) - 9.332_534_274_604_129).abs() < 1e-8);
+    }
+
+    /// statsmodels 0.15.0: OLS of the logarithms on the share, `get_prediction([[1, 1]]).summary_frame(alpha=0.1)`.
+    #[test]
+    fn a_clear_trend_is_carried_to_all_data() {
+        let rates = [(0.01, 9970.0), (0.05, 9820.0), (0.2, 9434.0)];
+        let rate = positive(&points(&rates), "tps").unwrap();
+        let carried = rate.if_steeper();
+        assert!((carried.median() - 7_510.886_891).abs() < 1e-5);
+        assert!((carried.quantile(0.05) - 6_708.953_673).abs() < 1e-5);
+        let busy = [(0.05, 15.4), (0.07, 13.3), (0.09, 11.8), (0.09, 11.6)];
+        let busy = utilization(&points(&busy), "CPU utilization").unwrap();
+        assert_eq!(busy.if_steeper().median(), 0.0);
+        assert!(busy.median() > 12.0);
+    }
+
+    #[test]
+    fn a_level_has_no_trend_within_its_noise_or_its_least_error_or_of_one_size() {
+        for of in [
+            [(0.01, 9970.0), (0.05, 9200.0), (0.2, 9434.0)],
+            [(0.01, 9970.0), (0.05, 9960.0), (0.2, 9920.0)],
+            [(0.2, 9970.0), (0.205, 9852.0), (0.21, 9434.0)],
+        ] {
+            for law in [positive, positive_median] {
+                let level = law(&points(&of), "tps").unwrap();
+                assert_eq!(level.if_steeper(), &level);
+            }
+        }
+        let two = positive(&points(&[(0.07, 9.0), (0.2, 8.0)]), "tps").unwrap();
+        assert_eq!(two.if_steeper(), &two);
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(super) fn observations(points: &[Observation], prior: &Prior) -> Vec<Observa
 
 /// How many sizes of the design the points have. Fractions with the same data are one size, and so are samples of one fraction
 /// with different bytes.
-fn sizes(points: &[Observation]) -> usize {
+pub(super) fn sizes(points: &[Observation]) -> usize {
     distinct(points.iter().map(|point| point.fraction), 1.0)
         .min(distinct(points.iter().map(|point| point.share), ONE_SIZE))
 }

@@ -35,12 +35,15 @@ pub(super) fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> boo
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
 pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
-        let metric = row.line.metric();
+        let (metric, is_max) = (row.line.metric(), row.bound == Bound::Max);
         match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
             true => "a lower bound".to_owned(),
             false if forecast.not_measured.is_some() => "no canary there".to_owned(),
             // What is over the limit is at risk only where other work made it so.
-            false if value_of(row.line, forecast).is_some_and(|value| value > row.limit) => {
+            false
+                if is_max
+                    && value_of(row.line, forecast).is_some_and(|value| value > row.limit) =>
+            {
                 "machine busy".to_owned()
             }
             false => "in doubt".to_owned(),

@@ -275,13 +275,20 @@ fn judge_line(
             let of_progress = of_progress.filter(|_| is_of_time);
             match doubt.or(may_have_had.as_ref()).or(of_progress.as_ref()) {
                 Some(doubt) => found.doubted(doubt),
-                None if is_max && !is_known && may_pass() != LineVerdict::Within => {
-                    found.doubted(&unseen_growth)
-                }
-                None => found,
+                None if is_known || may_pass() == LineVerdict::Within => found,
+                None if is_of_time || of.is_some() => found.doubted(&unseen_growth),
+                None => found.unseen(changes_with_the_data(line, predictive.if_steeper())),
             }
         }
     }
+}
+
+/// Follows the quantity's name where its level may pass the limit by its trend alone.
+fn changes_with_the_data(line: &BudgetLine, at_all_data: &Predictive) -> String {
+    let at_all_data = words::amount_beside(line.kind, at_all_data.median(), line.limit.number);
+    format!(
+        "changes with the data: it comes to {at_all_data} at all of it if it goes on as from the smallest canary to the largest; larger canaries would show whether it does"
+    )
 }
 
 /// A canary that ran out of memory, used more of it than the limit where that is all that is known, or was ended at its time

@@ -153,6 +153,28 @@ fn shown(offer: &Offer, cases: Vec<(&str, Forecast, Vec<BudgetLine>)>) -> String
 }
 
 #[test]
+fn a_level_that_its_trend_carries_over_the_limit_is_at_risk() {
+    let level = |median| Predictive::log_student_t(median, 0.01, 2.0);
+    let forecast = nothing_known().with(
+        Metric::CostPerStep,
+        Ok(level(1.0).or_if_steeper(level(1.3))),
+    );
+    let judged = |limit| {
+        let lines = [at_most(Metric::CostPerStep, limit)];
+        judge(&budget(&lines), &forecast, &machine(0), None).remove(0)
+    };
+    assert_eq!(judged(1.5).row.verdict, LineVerdict::Within);
+    let at_risk = judged(1.2);
+    assert_eq!(at_risk.row.verdict, LineVerdict::AtRisk);
+    assert_eq!(at_risk.row.chance_of_breach, None);
+    let reason = at_risk.reason.unwrap();
+    assert!(
+        reason.starts_with("changes with the data: it comes to 1.30 USD at all of it"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn each_forecast_is_held_against_its_lines() {
     use Metric::{Cost, CpuUtilization, Memory, Time};
     let grows = |times: f64, median: f64| {

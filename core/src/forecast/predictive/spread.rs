@@ -53,7 +53,7 @@ impl Spread {
         self
     }
 
-    pub(super) fn quantile(self, p: f64) -> f64 {
+    pub(in crate::forecast) fn quantile(self, p: f64) -> f64 {
         if self.scale == 0.0 || p == 0.5 {
             return 0.0;
         }
