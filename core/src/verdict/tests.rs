@@ -153,30 +153,8 @@ fn shown(offer: &Offer, cases: Vec<(&str, Forecast, Vec<BudgetLine>)>) -> String
 }
 
 #[test]
-fn a_level_that_its_trend_carries_over_the_limit_is_at_risk() {
-    let level = |median| Predictive::log_student_t(median, 0.01, 2.0);
-    let forecast = nothing_known().with(
-        Metric::CostPerStep,
-        Ok(level(1.0).or_if_steeper(level(1.3))),
-    );
-    let judged = |limit| {
-        let lines = [at_most(Metric::CostPerStep, limit)];
-        judge(&budget(&lines), &forecast, &machine(0), None).remove(0)
-    };
-    assert_eq!(judged(1.5).row.verdict, LineVerdict::Within);
-    let at_risk = judged(1.2);
-    assert_eq!(at_risk.row.verdict, LineVerdict::AtRisk);
-    assert_eq!(at_risk.row.chance_of_breach, None);
-    let reason = at_risk.reason.unwrap();
-    assert!(
-        reason.starts_with("changes with the data: it comes to 1.30 USD at all of it"),
-        "{reason}"
-    );
-}
-
-#[test]
 fn each_forecast_is_held_against_its_lines() {
-    use Metric::{Cost, CpuUtilization, Memory, Time};
+    use Metric::{Cost, CostPerStep, CpuUtilization, Memory, Time};
     let grows = |times: f64, median: f64| {
         let known = about(median).unwrap();
         let steeper = known.scaled(times);
@@ -188,6 +166,7 @@ fn each_forecast_is_held_against_its_lines() {
             .with(Time, grows(8.0, 3600.0))
             .with(Cost, grows(8.0, 50.0))
             .with(Memory, grows(1.1, 50.0))
+            .with(CostPerStep, grows(1.3, 1.0))
     };
     let memory = || vec![at_most(Memory, 90.0), implicit(at_most(Memory, 100.0))];
     let seldom = |percent| with_doubt(Doubt::LowerBound).with(Memory, about(percent));
@@ -248,11 +227,18 @@ fn each_forecast_is_held_against_its_lines() {
                 vec![
                     at_most(Time, 18_000.0),
                     at_most(Memory, 90.0),
+                    at_most(CostPerStep, 1.5),
+                    at_most(CostPerStep, 2.0),
                     at_least(Time, 60.0),
                     at_most(Time, 60.0),
                 ],
             ),
             ("its time", steeper.clone(), vec![at_most(Time, 18_000.0)]),
+            (
+                "its level",
+                steeper.clone(),
+                vec![at_most(CostPerStep, 1.5)],
+            ),
             ("its cost", steeper, vec![at_most(Cost, 300.0)]),
             (
                 "a source that looks seldom, far below",
