@@ -215,12 +215,8 @@ mod tests {
     }
 
     fn price(products: &[String]) -> Option<Price> {
-        parse(
-            products,
-            &"ml.g5.xlarge".parse().unwrap(),
-            "us-east-1",
-            "2026-11-21",
-        )
+        let kind = "ml.g5.xlarge".parse().unwrap();
+        parse(products, &kind, "us-east-1", "2026-11-21")
     }
 
     #[test]
