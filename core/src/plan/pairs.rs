@@ -26,6 +26,46 @@ struct FileKind<'a> {
 /// The files of one name.
 type Namesakes<'a> = BTreeMap<FileKind<'a>, Vec<&'a DataObject>>;
 
+/// By name, without folder and ending.
+type Names<'a> = BTreeMap<&'a str, Namesakes<'a>>;
+
+fn by_stem<'a>(drawn: &'a [(&str, Objects)], stem_of: fn(&str) -> &str) -> Names<'a> {
+    let mut names = Names::new();
+    for (channel, objects) in drawn {
+        for object in objects.iter() {
+            let key = &*object.key;
+            let name = key.rsplit('/').next().unwrap_or(key);
+            let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+            let has_no_rows = matches!(RowFormat::of_name(key), Err(RowsProblem::NotRows));
+            let kind = FileKind {
+                may_be_table: !has_no_rows || matches!(ending, "" | "json" | "tar" | "zip"),
+                channel,
+                ending,
+            };
+            let files = names.entry(stem_of(stem)).or_default();
+            files.entry(kind).or_default().push(object);
+        }
+    }
+    names
+}
+
+/// Without what follows its number: `1` of `1_mask`.
+fn up_to_its_number(stem: &str) -> &str {
+    let number = stem.rfind(|letter: char| letter.is_ascii_digit());
+    number.map_or(stem, |last| &stem[..=last])
+}
+
+/// The first pair, where so many names are those of pairs.
+fn pair_among<'n, 'a>(
+    names: &'n Names<'a>,
+    are_pair: fn(&Namesakes<'_>) -> bool,
+    least: usize,
+) -> Option<&'n Namesakes<'a>> {
+    let mut pairs = names.values().filter(|files| are_pair(files));
+    let count = pairs.clone().count();
+    pairs.next().filter(|_| count >= least.max(FEWEST_PAIRS))
+}
+
 /// Whether they are of two kinds, as many of each: folders of classes that count alike have now more of one, now of another.
 fn are_partners(files: &Namesakes<'_>) -> bool {
     let mut counts = files.values().map(Vec::len);
@@ -42,12 +82,12 @@ fn are_unlike(files: &Namesakes<'_>) -> bool {
     };
     let sizes = files.iter().map(|file| file.bytes.0);
     let [least, most] = [sizes.clone().min(), sizes.max()].map(Option::unwrap_or_default);
-    !kind.may_be_table && files.len() == 2 && most / 2 >= least
+    !kind.may_be_table && files.len() == 2 && most > least && most / 2 >= least
 }
 
 /// Refuses files in pairs, such as images and their masks, where each file is drawn by itself: a tenth of the images and a tenth of the
-/// masks have a hundredth of the pairs. At least half of the names have to be those of pairs, and more where both have one ending in one
-/// channel. Tables of one name are parts of one table.
+/// masks have a hundredth of the pairs. At least half of the names have to be those of pairs, and three quarters where both have one ending
+/// in one channel. Tables of one name are parts of one table.
 pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let is_drawn_alone = |channel: &&ChannelData| {
         let is_part = PARTS.iter().any(|part| channel.name.starts_with(part));
@@ -56,32 +96,13 @@ pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError
     let alone = dataset.sampled().filter(is_drawn_alone);
     let drawn = alone.map(|channel| (&*channel.name, channel.objects.without(&channel.always)));
     let drawn: Vec<(&str, Objects)> = drawn.collect();
-    // By name, without folder, ending and what follows its number.
-    let mut names: BTreeMap<&str, Namesakes<'_>> = BTreeMap::new();
-    for (channel, objects) in &drawn {
-        for object in objects.iter() {
-            let key = &*object.key;
-            let name = key.rsplit('/').next().unwrap_or(key);
-            let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-            let number = stem.rfind(|letter: char| letter.is_ascii_digit());
-            let stem = number.map_or(stem, |last| &stem[..=last]);
-            let has_no_rows = matches!(RowFormat::of_name(key), Err(RowsProblem::NotRows));
-            let kind = FileKind {
-                may_be_table: !has_no_rows || matches!(ending, "" | "json" | "tar" | "zip"),
-                channel,
-                ending,
-            };
-            let files = names.entry(stem).or_default();
-            files.entry(kind).or_default().push(object);
-        }
-    }
-    let pair_among = |are_pair: fn(&Namesakes<'_>) -> bool, least: usize| {
-        let mut pairs = names.values().filter(|files| are_pair(files));
-        let count = pairs.clone().count();
-        pairs.next().filter(|_| count >= least.max(FEWEST_PAIRS))
-    };
-    let pair = pair_among(are_partners, names.len().div_ceil(2));
-    let pair = pair.or_else(|| pair_among(are_unlike, (3 * names.len()).div_ceil(4)));
+    let whole = by_stem(&drawn, |stem| stem);
+    let numbered = by_stem(&drawn, up_to_its_number);
+    let half = |names: &Names<'_>| names.len().div_ceil(2);
+    let pair = pair_among(&whole, are_partners, half(&whole));
+    let pair = pair.or_else(|| pair_among(&numbered, are_partners, half(&numbered)));
+    let three_quarters = (3 * numbered.len()).div_ceil(4);
+    let pair = pair.or_else(|| pair_among(&numbered, are_unlike, three_quarters));
     let Some(pair) = pair else {
         return Ok(());
     };

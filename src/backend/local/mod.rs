@@ -278,7 +278,9 @@ impl Ready for LocalJob<'_> {
         });
         // What holds the gate's own records never stays the same.
         let is_apart = |folder: &Path| !backend.paths.state.starts_with(folder);
-        let handed = handed.filter(|cache| cache.real.is_dir() && is_apart(&cache.real));
+        let handed = handed.filter(|cache| {
+            cache.real.is_absolute() && cache.real.is_dir() && is_apart(&cache.real)
+        });
         for cache in Cache::of_job(&backend.paths, job)?
             .into_iter()
             .chain(handed)

@@ -5,8 +5,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::workspace::first_bytes;
+
 /// Where Python has its packages, seen from its program; Debian has two places.
 const LIBRARIES: [&str; 3] = ["../lib", "../lib64", "../local/lib"];
+
+/// Of the files of a package, a line each; those of PyTorch have 2 MB.
+const LONGEST_RECORD: u64 = 16 << 20;
 
 /// Names and versions, as pip writes them, and hashes of the files, of the packages of the environment that a command runs in: that of
 /// the program that it starts, and of Python on `PATH`. Its home folder is empty, and has none. An equal environment elsewhere has the
@@ -39,7 +44,8 @@ fn beside(program: &Path) -> Vec<String> {
         let is_package = name.ends_with(".dist-info") || name.ends_with(".egg-info");
         // Its programs and how it came there are others in an equal environment elsewhere.
         let is_content = |line: &&str| !line.starts_with("..") && !line.contains(".dist-info/");
-        let record = fs::read_to_string(package.path().join("RECORD")).unwrap_or_default();
+        let record = first_bytes(&package.path().join("RECORD"), LONGEST_RECORD);
+        let record = record.unwrap_or_default();
         let lines = record.lines().filter(is_content);
         is_package.then(|| Vec::from_iter(lines.chain([&*name])).join("\n"))
     });

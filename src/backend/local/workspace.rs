@@ -5,7 +5,6 @@
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -131,10 +130,10 @@ fn remove_dead(work: &Path) {
     }
     let temporary = fs::read_dir(env::temp_dir());
     for entry in temporary.into_iter().flatten().flatten() {
-        let (name, path) = (entry.file_name(), entry.path());
-        let is_short_name = name.as_bytes().starts_with(SHORT_NAME.as_bytes());
-        // A folder that cannot be looked for is another user's.
-        if is_short_name && path.is_symlink() && path.try_exists().is_ok_and(|exists| !exists) {
+        let path = entry.path();
+        // Another checkout's folders may be out of sight.
+        let folder = fs::read_link(&path).ok().filter(|to| to.starts_with(work));
+        if folder.is_some_and(|folder| !folder.exists()) {
             let _ = fs::remove_file(path);
         }
     }

@@ -65,9 +65,17 @@ impl LocalTraining {
     pub fn named_paths(&self) -> impl Iterator<Item = PathBuf> {
         let ends = |at: char| at.is_whitespace() || "'\"`;&|()<>=".contains(at);
         let all = self.command.iter().flat_map(move |word| {
-            let folder = word.split(ends).skip_while(|part| *part != "cd").nth(1);
-            let parts = std::iter::once(&**word).chain(word.split(ends));
-            parts.map(move |part| Path::new(folder.unwrap_or_default()).join(part))
+            let (mut folder, mut follows_cd) = (PathBuf::new(), false);
+            let is_word = |part: &&str| !part.is_empty() && !part.starts_with('-');
+            let parts = word.split(ends).filter(is_word).map(move |part| {
+                let path = folder.join(part);
+                if follows_cd {
+                    folder.clone_from(&path);
+                }
+                follows_cd = part == "cd";
+                path
+            });
+            std::iter::once(PathBuf::from(word)).chain(parts)
         });
         all.filter(|path| path.is_absolute())
     }
