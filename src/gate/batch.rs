@@ -142,8 +142,10 @@ pub(crate) async fn run_one(
         account,
         is_wanted: &Cell::new(true),
     };
-    let to_come = Some(0);
-    let alone = Earlier { runs: 0, to_come };
+    let alone = Earlier {
+        runs: 0,
+        to_come: Some(0),
+    };
     let mut ran = self::run(runner, by, &[run], alone, &|_, _| {}).await;
     let measured = &mut ran.measurements;
     // It says itself which pool may still be billed.

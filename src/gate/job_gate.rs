@@ -23,6 +23,7 @@ use crate::plan::{self, Account, KnownBefore, Plan, PlanError};
 use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{BudgetLine, Job};
 use crate::verdict::Verdict;
+use crate::workspace::Project;
 
 /// What the jobs of a run of the gate share.
 pub(crate) struct Gate<'a> {
@@ -183,20 +184,10 @@ impl<'a> JobGate<'a> {
         let base = gate.history.base(job, &keys, base).await;
         let mut base = base.during("looking for what to compare with")?;
         if let Some(base) = &mut base {
-            base.has_other_data = base.baseline.data_changed && !self.changes_data()?;
+            let changes_data = changes_data(gate.runner.project, self.affected)?;
+            base.has_other_data = base.baseline.data_changed && !changes_data;
         }
         Ok((ready, keys, base))
-    }
-
-    /// Whether the change has other data itself: its files, or what the spec says of them.
-    fn changes_data(&self) -> AppResult<bool> {
-        let (AffectedJob { job, by }, project) = (self.affected, self.gate.runner.project);
-        let code = project.code()?.of_jobs.get(&job.name);
-        let is_data = |path: &String| code.is_some_and(|code| code.has_data(Path::new(path)));
-        let base = project.policy.base.as_ref();
-        let before = base.and_then(|base| base.job(&job.name));
-        let has_others = |before: &Job| before.training.channels != job.training.channels;
-        Ok(by.iter().any(is_data) || before.is_some_and(|(before, _)| has_others(before)))
     }
 
     /// A note that there is nothing to compare with, and why.
@@ -286,4 +277,21 @@ fn set_unfinished(report: &mut JobReport, measured: JobMeasurements, failure: Op
     if failure.is_some() && report.verdict == Verdict::Unknown {
         is_now(report, Verdict::NotJudged);
     }
+}
+
+/// Whether the change has other data itself: its files, or where the spec says that they lie.
+pub(crate) fn changes_data(project: &Project, affected: &AffectedJob<'_>) -> AppResult<bool> {
+    let AffectedJob { job, by } = affected;
+    let code = project.code()?.of_jobs.get(&job.name);
+    // DVC's lock is of other stages too.
+    let is_data =
+        |path: &Path| !path.ends_with("dvc.lock") && code.is_some_and(|code| code.has_data(path));
+    let base = project.policy.base.as_ref();
+    let before = base.and_then(|base| base.job(&job.name));
+    let places = |job: &Job| {
+        let channels = job.training.channels.iter();
+        Vec::from_iter(channels.map(|channel| channel.uri.clone()))
+    };
+    let are_others = before.is_some_and(|(before, _)| places(before) != places(job));
+    Ok(are_others || by.iter().any(|path| is_data(Path::new(path))))
 }

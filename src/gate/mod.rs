@@ -21,6 +21,7 @@ mod run;
 pub(crate) mod run_history;
 pub(crate) mod runner;
 
+pub(crate) use job_gate::changes_data;
 pub(crate) use outcome::{GateFailure, GateOutcome};
 pub(crate) use pull_request_limit::PullRequestLimit;
 pub(crate) use request::RunRequest;

@@ -85,9 +85,10 @@ impl CodeSelection {
             is_source: source.is_some(),
             commands: named.collect(),
             data: (job.training.channels.iter())
-                .map(|channel| match channel.uri.strip_prefix(ON_THIS_MACHINE) {
-                    Some(path) => PathBuf::from(path),
-                    None => from_root(place, &channel.uri),
+                .filter_map(|channel| match channel.uri.strip_prefix(ON_THIS_MACHINE) {
+                    Some(path) => Some(PathBuf::from(path)),
+                    None if channel.uri.contains("://") => None,
+                    None => Some(from_root(place, &channel.uri)),
                 })
                 .collect(),
             spec: PathBuf::from(spec),

@@ -48,12 +48,12 @@ pub(super) fn utilization(points: &[Observation], subject: &str) -> Result<Predi
     let square = |point: &Observation| weight(point) * (point.value - mean).powi(2);
     let variance = points.iter().map(square).sum::<f64>() * count / (count - 1.0);
     let error = (variance * (1.0 + 1.0 / count)).sqrt();
-    let made = |mean: f64, error: f64, degrees_of_freedom| {
+    let predictive = |mean: f64, error: f64, degrees_of_freedom| {
         let error = error.max(LEAST_ERROR_POINTS);
         Predictive::level(mean.clamp(0.0, 100.0), error, degrees_of_freedom)
     };
-    let level = made(mean, error, count - 1.0);
-    Ok(with_trend(level, &points, LEAST_ERROR_POINTS, made))
+    let level = predictive(mean, error, count - 1.0);
+    Ok(with_trend(level, &points, LEAST_ERROR_POINTS, predictive))
 }
 
 /// A positive level that errs by a factor: the geometric mean, and the prediction interval of one new normal
@@ -105,42 +105,44 @@ fn about(
     let square = |point: &Observation| (point.value - center).powi(2);
     let variance = logarithms.iter().map(square).sum::<f64>() / (count - 1.0);
     let error = (variance * (1.0 + 1.0 / count)).sqrt();
-    let made = |center: f64, error: f64, degrees_of_freedom| {
+    let predictive = |center: f64, error: f64, degrees_of_freedom| {
         let median = center.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
         Predictive::log_student_t(median, error.max(LEAST_RELATIVE_ERROR), degrees_of_freedom)
     };
-    let level = made(center, error, count - 1.0);
-    Ok(with_trend(level, &logarithms, LEAST_RELATIVE_ERROR, made))
+    let level = predictive(center, error, count - 1.0);
+    let level = with_trend(level, &logarithms, LEAST_RELATIVE_ERROR, predictive);
+    Ok(level)
 }
 
-/// The level, and if it is steeper: a new run at all data, on the line by the share of the data through the runs, where its slope is clear
-/// of noise and of the least error. Ordinary least squares: Draper and Smith, Applied Regression Analysis, 3rd edition, 1998, chapter 1.
+/// The level. Where the runs have a slope with their share of the data that is clear of noise and of the least error, it also says what
+/// a run of all data would take on their straight line, by `predictive` of centre, error and degrees of freedom. Ordinary least
+/// squares: Draper and Smith, Applied Regression Analysis, 3rd edition, 1998, chapter 1.
 fn with_trend(
     level: Predictive,
     points: &[Observation],
     least_error: f64,
-    made: impl Fn(f64, f64, f64) -> Predictive,
+    predictive: impl Fn(f64, f64, f64) -> Predictive,
 ) -> Predictive {
     if points.len() < LEAST_RUNS_OF_A_LINE || points::sizes(points) < points::FEWEST_SIZES {
         return level;
     }
     let count = count_as_float(points.len());
     let mean = |of: fn(&Observation) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (share, value) = (mean(|point| point.share), mean(|point| point.value));
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        let of = |point: &Observation| of(point.share - share, point.value - value);
-        points.iter().map(of).sum()
-    };
-    let extent = sum(&|share, _| share.powi(2));
-    let slope = sum(&|share, value| share * value) / extent;
-    let squares = sum(&|share, value| (value - slope * share).powi(2));
+    let (mean_share, mean_value) = (mean(|point| point.share), mean(|point| point.value));
+    let share = |point: &Observation| point.share - mean_share;
+    let value = |point: &Observation| point.value - mean_value;
+    let sum = |of: &dyn Fn(&Observation) -> f64| points.iter().map(of).sum::<f64>();
+    let extent = sum(&|point| share(point).powi(2));
+    let slope = sum(&|point| share(point) * value(point)) / extent;
+    let squares = sum(&|point| (value(point) - slope * share(point)).powi(2));
     let noise = Spread::new((squares / (count - 2.0)).sqrt(), count - 2.0);
     if slope.abs() * extent.sqrt() <= noise.quantile(CLEAR).max(least_error) {
         return level;
     }
-    let beyond = 1.0 - share;
+    let beyond = 1.0 - mean_share;
     let error = noise.scale * (1.0 + 1.0 / count + beyond.powi(2) / extent).sqrt();
-    level.or_if_steeper(made(value + slope * beyond, error, count - 2.0))
+    let center = mean_value + slope * beyond;
+    level.or_if_steeper(predictive(center, error, count - 2.0))
 }
 
 fn too_few(runs: usize, subject: &str) -> Unknown {

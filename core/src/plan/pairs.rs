@@ -106,16 +106,15 @@ pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError
     let Some(pair) = pair else {
         return Ok(());
     };
-    let files = pair.iter().flat_map(|(kind, files)| {
-        let of_each = if pair.len() > 1 { 1 } else { 2 };
-        files
-            .iter()
-            .take(of_each)
-            .map(|file| (kind.channel, file.key.escape_debug()))
+    let ends = [pair.first_key_value(), pair.last_key_value()];
+    let [Some((first, files)), Some((last, others))] = ends else {
+        return Ok(());
+    };
+    let two = [(first, files.first()), (last, others.last())];
+    let two = two.into_iter().filter_map(|(kind, file)| {
+        let key = file?.key.escape_debug();
+        Some(format!("`{key}` of channel `{}`", kind.channel))
     });
-    let two = files
-        .take(2)
-        .map(|(channel, key)| format!("`{key}` of channel `{channel}`"));
     let why = format!(
         "most files of job `{}` share their names with others, such as {}, and each is drawn by itself: where the script takes them in pairs, a canary gets far fewer pairs than its share, and no forecast holds",
         job.name,

@@ -35,22 +35,22 @@ pub(super) fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> boo
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
 pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
-        let (metric, is_max) = (row.line.metric(), row.bound == Bound::Max);
+        let metric = row.line.metric();
         match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
             true => "a lower bound".to_owned(),
             false if forecast.not_measured.is_some() => "no canary there".to_owned(),
-            // What is over the limit is at risk only where other work made it so.
-            false
-                if is_max
-                    && value_of(row.line, forecast).is_some_and(|value| value > row.limit) =>
-            {
-                "machine busy".to_owned()
-            }
+            false if is_over(row, forecast) => "machine busy".to_owned(),
             false => "in doubt".to_owned(),
         }
     });
     let chance = row.chance_of_breach.map(|p| words::chance(p, row.bound));
     chance.or(doubt)
+}
+
+/// Whether the forecast itself is above the limit. Without a chance, such a line is at risk only since other work took the machine.
+fn is_over(row: &BudgetRow, forecast: &InstanceForecast) -> bool {
+    let value = value_of(row.line, forecast);
+    row.bound == Bound::Max && value.is_some_and(|value| value > row.limit)
 }
 
 /// How much of a line is used: `cost 126%`, `of limit`; where that says little the value itself, `CPU utilization 12%`.

@@ -22,8 +22,8 @@ pub enum Leftovers {
     Unknown,
 }
 
-/// The comment of a begun `run` while canaries of `affected` run, which may cost `most` together; `None` where no price is known. A job's name may be
-/// text of the pull request.
+/// The comment of a begun `run` while canaries of `affected` run, which may cost `most` together; `None` where no price is known. A
+/// job's name may be text of the pull request.
 pub fn in_progress(affected: &[AffectedJob<'_>], most: Option<Usd>, run: &Report) -> String {
     let what = match affected {
         [] => Prose::own("measuring"),

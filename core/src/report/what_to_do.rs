@@ -27,16 +27,12 @@ pub(super) fn text(report: &Report, job: &JobReport) -> Option<Prose> {
         Verdict::Exceeded if job.policy.accepted.is_none() => over_budget(job),
         Verdict::Failed => failed(job),
         Verdict::Unknown => help::sentence(job.reason.advice.as_deref()?),
-        Verdict::AtRisk if report.exit_code == exit::AT_RISK => {
-            Prose::sentence(match doubted(job) {
-                true => {
-                    "Remove the doubt that the reason names: with `strict` a risk fails the check."
-                }
-                false => {
-                    "Make the full run take less, or raise the limit: with `strict` a risk fails the check."
-                }
-            })
-        }
+        Verdict::AtRisk if report.exit_code == exit::AT_RISK && doubted(job) => Prose::sentence(
+            "Settle the doubt that the reason names, by what it says or by larger canaries: with `strict` a risk fails the check.",
+        ),
+        Verdict::AtRisk if report.exit_code == exit::AT_RISK => Prose::sentence(
+            "Make the full run take less, or raise the limit: with `strict` a risk fails the check.",
+        ),
         _ if job.has_drifted() => Prose::sentence(
             "Correct the cause, or accept the new level (`canary-gate drift --accept`, in the action `accept: true`), or allow more by `drift.max`.",
         ),

@@ -277,17 +277,18 @@ fn judge_line(
                 Some(doubt) => found.doubted(doubt),
                 None if is_known || may_pass() == LineVerdict::Within => found,
                 None if is_of_time || of.is_some() => found.doubted(&unseen_growth),
-                None => found.unseen(changes_with_the_data(line, predictive.if_steeper())),
+                None => found.unseen(changes_with_the_data(line, predictive, certainty)),
             }
         }
     }
 }
 
 /// Follows the quantity's name where its level may pass the limit by its trend alone.
-fn changes_with_the_data(line: &BudgetLine, at_all_data: &Predictive) -> String {
-    let at_all_data = words::amount_beside(line.kind, at_all_data.median(), line.limit.number);
+fn changes_with_the_data(line: &BudgetLine, level: &Predictive, certainty: Fraction) -> String {
+    let at_all_data = Estimate::of(level.if_steeper(), certainty).end(line.bound);
+    let at_all_data = words::amount_beside(line.kind, at_all_data, line.limit.number);
     format!(
-        "changes with the data: it comes to {at_all_data} at all of it if it goes on as from the smallest canary to the largest; larger canaries would show whether it does"
+        "changes with the data, and may come to {at_all_data} at all of them if it goes on as from the smallest canary to the largest; larger canaries would show whether it does"
     )
 }
 

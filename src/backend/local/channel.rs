@@ -398,9 +398,9 @@ impl<'a> LocalChannel<'a> {
                 return Err(OutsideError::of(what).help(help));
             }
             if object.bytes.0 <= COPIED_UP_TO {
-                let copied = fs::copy(&path, &target);
-                let copied = copied.and_then(|_| keep_times(&metadata, &target));
-                copied.map_err(|error| cannot_write(&target, error))?;
+                fs::copy(&path, &target).map_err(|error| cannot_write(&target, error))?;
+                // Not every file system takes them.
+                let _ = keep_times(&metadata, &target);
                 continue;
             }
             if fs::hard_link(&path, &target).is_err() {
@@ -415,11 +415,11 @@ impl<'a> LocalChannel<'a> {
 }
 
 /// Scripts tell by these whether a cache is older than its data.
-fn keep_times(of: &Metadata, copy: &Path) -> io::Result<()> {
+fn keep_times(of: &Metadata, copy: &Path) -> nix::Result<()> {
     let accessed = TimeSpec::new(of.atime(), of.atime_nsec());
     let modified = TimeSpec::new(of.mtime(), of.mtime_nsec());
     let follow = UtimensatFlags::FollowSymlink;
-    Ok(utimensat(AT_FDCWD, copy, &accessed, &modified, follow)?)
+    utimensat(AT_FDCWD, copy, &accessed, &modified, follow)
 }
 
 /// Where an object of a channel lies, which is a folder or the one file.

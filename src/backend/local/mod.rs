@@ -32,7 +32,7 @@ use self::channel::{LinkedFile, LocalChannel};
 use self::cluster::{ChannelShare, ClusterHost};
 use self::container::Container;
 use self::process::Probes;
-use self::workspace::{Sandbox, Workspace};
+use self::workspace::{Sandbox, ShortName, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendKeys, BoxReady, BoxSession, CanaryState, CanaryStep, ListedData, Planned,
@@ -60,8 +60,8 @@ struct LaidOut<'a> {
     shared: Vec<PathBuf>,
     /// Where it runs. Removed on drop.
     sandbox: Sandbox,
-    /// The name that its TMPDIR has.
-    _temporary: Sandbox,
+    /// The name of its TMPDIR. Kept to be removed with it.
+    _temporary: ShortName,
     /// How long the data took, without the drawing of rows.
     took: Seconds,
     linked: Vec<LinkedFile>,
@@ -175,8 +175,8 @@ impl LocalBackend {
         // Built from nothing; the spec's own `environment` wins.
         let mut environment = self.environment.clone();
         environment.insert("HOME".into(), sandbox.path("home").into());
-        let temporary = Sandbox::by_short_name(&own[1]);
-        environment.insert("TMPDIR".into(), temporary.folder.clone().into());
+        let temporary = ShortName::of(&own[1]);
+        environment.insert("TMPDIR".into(), temporary.path.clone().into());
         let set = container.variables().into_iter();
         let set = set.chain(container.environment.iter().cloned());
         environment.extend(set.map(|(name, value)| (name.into(), value.into())));
@@ -272,27 +272,23 @@ impl Ready for LocalJob<'_> {
             digests.push((data.name.as_str(), channel.digest(&data.objects).await?));
         }
         let mut found = BTreeMap::new();
-        let handed = backend.environment.iter().map(|(name, value)| Cache {
-            below: name.into(),
-            real: value.into(),
+        let handed = backend.environment.iter().filter_map(|(name, value)| {
+            let real = Path::new(value).canonicalize().ok()?;
+            // What holds the gate's own records never stays the same.
+            let is_apart = real.is_dir() && !backend.paths.state.starts_with(&real);
+            let below = name.into();
+            (is_apart && Path::new(value).is_absolute()).then_some(Cache { below, real })
         });
-        // What holds the gate's own records never stays the same.
-        let is_apart = |folder: &Path| !backend.paths.state.starts_with(folder);
-        let handed = handed.filter(|cache| {
-            cache.real.is_absolute() && cache.real.is_dir() && is_apart(&cache.real)
-        });
-        for cache in Cache::of_job(&backend.paths, job)?
-            .into_iter()
-            .chain(handed)
-        {
+        let caches = Cache::of_job(&backend.paths, job)?.into_iter();
+        for cache in caches.chain(handed) {
             found.insert(cache.below.display().to_string(), cache.digest().to_vec());
         }
         if let Some(path) = backend.environment.get(OsStr::new("PATH")) {
             let packages = packages::installed(&job.training.local.command, path);
             let packages = Vec::from_iter(packages).join("\n");
             // They may have a million files.
-            let digest = Sha256::digest(packages).to_vec();
-            found.insert("packages of Python".to_owned(), digest);
+            let packages = Sha256::digest(packages).to_vec();
+            found.insert("packages of Python".to_owned(), packages);
         }
         Ok(BackendKeys {
             data: Some(data_key(digests)),

@@ -18,7 +18,7 @@ use crate::outside_error::{OutsideError, OutsideResult};
 const TRIES: usize = 5;
 /// In the folder of a run, locked while its gate lives.
 const LOCK: &str = "lock";
-/// How the short names of folders begin.
+/// How a [`ShortName`] begins.
 const SHORT_NAME: &str = "canary-gate-";
 
 /// The folder of one run of the gate. Removed on drop.
@@ -167,24 +167,37 @@ fn open_up(folder: &Path) {
 /// The folder of one canary, or of all. Removed on drop.
 #[derive(Debug)]
 pub(super) struct Sandbox {
-    pub(super) folder: PathBuf,
+    folder: PathBuf,
 }
 
 impl Sandbox {
-    /// A folder by a short name among the machine's temporary files, else by its own: the path of a Unix socket has at most 108 bytes,
-    /// `unix(7)`.
-    pub(super) fn by_short_name(folder: &Path) -> Self {
+    pub(super) fn path(&self, below: &str) -> PathBuf {
+        self.folder.join(below)
+    }
+}
+
+/// A link to a folder among the machine's temporary files, else the folder itself: the path of a Unix socket has at most 108 bytes,
+/// `unix(7)`. Removed on drop.
+#[derive(Debug)]
+pub(super) struct ShortName {
+    pub(super) path: PathBuf,
+}
+
+impl ShortName {
+    pub(super) fn of(folder: &Path) -> Self {
         let link = tempfile::Builder::new()
             .prefix(SHORT_NAME)
             .make(|name| symlink(folder, name));
         let kept = link.ok().and_then(|link| link.into_temp_path().keep().ok());
         Self {
-            folder: kept.unwrap_or_else(|| folder.to_owned()),
+            path: kept.unwrap_or_else(|| folder.to_owned()),
         }
     }
+}
 
-    pub(super) fn path(&self, below: &str) -> PathBuf {
-        self.folder.join(below)
+impl Drop for ShortName {
+    fn drop(&mut self) {
+        remove(&self.path);
     }
 }
 
@@ -253,9 +266,9 @@ mod tests {
         }
         write_file(&work.join("free/lock"), "").unwrap();
         let folders = ["free", live.folder.folder.to_str().unwrap()];
-        let short = folders.map(|folder| Sandbox::by_short_name(&work.join(folder)));
+        let short = folders.map(|folder| ShortName::of(&work.join(folder)));
         remove_dead(&work);
-        assert_eq!(short.map(|short| short.folder.is_symlink()), [false, true]);
+        assert_eq!(short.map(|short| short.path.is_symlink()), [false, true]);
         let left = fs::read_dir(&work)
             .unwrap()
             .map(|left| left.unwrap().path());

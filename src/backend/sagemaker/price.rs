@@ -235,6 +235,7 @@ mod tests {
     #[test]
     fn other_products_are_left_out() {
         let changes = include_str!("../../../tests/data/sagemaker/other_products.txt").lines();
+        assert_eq!(changes.clone().count(), 12);
         for (old, new) in changes.map(|change| change.split_once(" -> ").unwrap()) {
             assert!(product().contains(old), "{old}");
             assert_eq!(price(&[product().replace(old, new)]), None, "{new}");

@@ -115,7 +115,7 @@ async fn each_spec(
         let code = one.checked.report.exit_code;
         published.push(one);
         looked_at += usize::from(!is_beyond);
-        publisher.begun.commit = own.begun.commit;
+        publisher.so_far.commit = own.so_far.commit;
         if is_beyond || exit::is_interruption(code) {
             break;
         }
@@ -304,7 +304,7 @@ async fn prepare<'a>(
         Ok(project) => project.checkout.as_ref().and_then(Checkout::commit),
         Err(_) => checkout::checked_out_commit(Path::new(".")),
     };
-    publisher.begun.commit.clone_from(&commit);
+    publisher.so_far.commit.clone_from(&commit);
     let commit = commit.as_deref();
     // A spec that cannot be read fails the check of the head too, if that is what is checked out.
     let is_head = trigger.refuse_another_commit(commit).await;

@@ -16,7 +16,7 @@ use crate::commands::run::RunRequest;
 use crate::console::{AppError, AppResult, StepResult};
 use crate::exit;
 use crate::forecast::scale_out::DataLayout;
-use crate::gate::{RunHistory, outcome};
+use crate::gate::{RunHistory, changes_data, outcome};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::Measurement;
 use crate::report::{self, JobReport, Report};
@@ -78,13 +78,18 @@ pub(super) async fn report(
             jobs.push(unknown(&part.reason, part.notes.clone()));
             continue;
         }
-        // The data are not listed here, so a change of data is not noticed.
+        // The data are not listed here: whether they changed the leg has found.
         let keys = BackendKeys {
             code: project.code_key(job)?,
             ..BackendKeys::default()
         };
         let base = history.base(job, &keys, request.base.as_ref()).await;
-        let base = base.during("looking for what to compare with")?;
+        let mut base = base.during("looking for what to compare with")?;
+        if let Some((base, affected)) = base.as_mut().zip(concerned) {
+            let baseline = part.baseline.as_ref();
+            base.has_other_data = baseline.is_some_and(|baseline| baseline.data_changed)
+                && !changes_data(project, affected)?;
+        }
         let base = base.as_ref();
         jobs.push(judged_again(project, job, by, part, &measurements, base));
     }

@@ -49,10 +49,10 @@ impl Publisher<'_> {
         };
         let mut checked = checked.unwrap_or_else(|broken| self.broken(broken));
         let report = &mut checked.report;
-        report.run_url.clone_from(&self.begun.run_url);
-        report.subject.clone_from(&self.begun.subject);
+        report.run_url.clone_from(&self.so_far.run_url);
+        report.subject.clone_from(&self.so_far.subject);
         if report.commit.is_none() {
-            report.commit.clone_from(&self.begun.commit);
+            report.commit.clone_from(&self.so_far.commit);
         }
         // The comment begins with what it is to remember of an overrun.
         let shown = shown.map(|shown| format!("{shown}\n"));
@@ -115,7 +115,7 @@ impl Publisher<'_> {
     /// The page of what was found, in at most so many bytes.
     fn page(&self, checked: &Checked, limit: usize) -> String {
         match is_cancelled(checked) {
-            true => report::ended("cancelled", checked.spent, checked.left, &self.begun),
+            true => report::ended("cancelled", checked.spent, checked.left, &self.so_far),
             false => report::page_within(&checked.report, self.template.as_ref(), limit),
         }
     }
@@ -152,7 +152,7 @@ impl Publisher<'_> {
         let why = spent.map(|spent| format!("Canaries have cost {} until then.", spent.exact()));
         let code = exit::code_of_run([], [error.code()], self.strictness);
         let mut report = outcome::failed_report(&error, code, Vec::from_iter(why));
-        report.policy.clone_from(&self.begun.policy);
+        report.policy.clone_from(&self.so_far.policy);
         inputs::name_in(&mut report);
         Checked {
             report,

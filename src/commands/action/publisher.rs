@@ -41,7 +41,7 @@ pub(super) struct Publisher<'a> {
     /// The layout of the page; `None`: ours.
     pub(super) template: Option<Template>,
     /// What is said of the run above and below the report.
-    pub(super) begun: Report,
+    pub(super) so_far: Report,
     /// The spec's path from the workspace; of several specs the input.
     spec: String,
     /// The name by which a comment and an issue are found again. Steps that share a spec and look at some of its jobs each have their own.
@@ -73,7 +73,7 @@ impl<'a> Publisher<'a> {
         };
         Self {
             inputs,
-            begun: Report {
+            so_far: Report {
                 subject: Some(named(": ", ", ")),
                 run_url: Some(environment.run_url()),
                 ..Report::begun()
@@ -101,7 +101,7 @@ impl<'a> Publisher<'a> {
     /// The publisher of one of several specs.
     pub(super) fn of(&self, spec: &str) -> Self {
         let mut one = self.clone();
-        one.begun.subject = Some(spec.to_owned());
+        one.so_far.subject = Some(spec.to_owned());
         (one.spec, one.subject) = (spec.to_owned(), spec.to_owned());
         (one.comment, one.check, one.unposted) = (None, None, Vec::new());
         one
@@ -254,7 +254,7 @@ impl<'a> Publisher<'a> {
         if affected.is_empty() {
             return;
         }
-        self.begun.policy = Some(project.policy.source(&project.spec));
+        self.so_far.policy = Some(project.policy.source(&project.spec));
         let names = affected.iter().map(|one| one.job.name.clone());
         let outputs = affected.iter().filter_map(|one| {
             let output = one.job.training.sagemaker.output.clone()?;
@@ -277,7 +277,7 @@ impl<'a> Publisher<'a> {
         let limits = [request.max_spend, request.max_spend_per_pull_request].into_iter();
         let most = most.sum::<Option<Usd>>();
         let most = most.map(|most| limits.flatten().fold(most, crate::plan::least));
-        let body = report::in_progress(affected, most, &self.begun);
+        let body = report::in_progress(affected, most, &self.so_far);
         let state = CheckState::Running;
         self.write_check(state, (RUNNING, &body), &[]).await;
         let Some((github, comment)) = self.github.as_ref().zip(self.comment.as_ref()) else {

@@ -128,13 +128,15 @@ pub(super) fn leftovers(
     let mut left = tree.members(Look::Thorough);
     let before = left.iter().map(|process| (process.pid, process.cpu_ticks));
     let before: HashMap<i32, u64> = before.collect();
-    let (mut looks, mut waits) = (0, 0);
+    let (mut looks, mut waits) = (0, HashMap::<i32, u32>::new());
     while !left.is_empty() && Instant::now() < end {
         signals.wait(PAUSE);
         left = tree.members(Look::Thorough);
         looks += 1;
-        // As for a disk, `proc_pid_stat(5)`: between two writes it does not.
-        waits += u32::from(left.iter().any(|process| process.state == b'D'));
+        // `proc_pid_stat(5)`. Between two writes a process does not wait for the disk, so not every look sees it.
+        for process in left.iter().filter(|process| process.state == b'D') {
+            *waits.entry(process.pid).or_default() += 1;
+        }
     }
     let since = |process: &Process| {
         let before = before.get(&process.pid).copied();
@@ -143,9 +145,11 @@ pub(super) fn leftovers(
     let all = left.iter().map(|process| process.cpu_ticks).sum();
     let lately = left.iter().map(since).sum();
     let are_busy = 2.0 * of_ticks(lately).0 > SETTLING.as_secs_f64();
-    let are_at_work = of_ticks(all) > ended || are_busy || 4 * waits > looks;
+    let waits_of = |process: &Process| waits.get(&process.pid).copied().unwrap_or_default();
+    let are_waiting = left.iter().any(|process| 4 * waits_of(process) > looks);
+    let are_at_work = of_ticks(all) > ended || are_busy || are_waiting;
     let busiest = left.iter().filter(|_| are_at_work);
-    let work = |process: &&Process| (since(process), process.state == b'D', process.cpu_ticks);
+    let work = |process: &&Process| (since(process), waits_of(process), process.cpu_ticks);
     let busiest = busiest.max_by_key(work);
     let name = busiest.and_then(|process| procfs::process(process.pid, "comm").ok());
     Survivors {
