@@ -4,23 +4,6 @@ use serde_json::{Value, json};
 
 use crate::project::Project;
 
-const QUESTION: &str = "does the script read its channel?";
-
-#[test]
-fn a_time_that_is_the_same_for_far_more_data_is_asked_about_above_the_table_and_once() {
-    let project = Project::empty();
-    let asked = |percents: [u32; 3]| {
-        let canary = |percent: u32| format!("{}\n", canary(percent, 1.0));
-        project.write("flat.jsonl", &percents.map(canary).concat());
-        let page = project.run(&["forecast", "flat.jsonl", "--format", "markdown"]);
-        let table = page.stdout.find("\n| ").unwrap();
-        let asked = page.stdout.match_indices(QUESTION);
-        asked.map(|(place, _)| place < table).collect::<Vec<_>>()
-    };
-    assert_eq!(asked([1, 10, 50]), [true]);
-    assert_eq!(asked([10, 20, 50]), Vec::<bool>::new());
-}
-
 /// A canary of so much of the data, as a JSON value.
 fn canary(percent: u32, seconds: f64) -> Value {
     json!({

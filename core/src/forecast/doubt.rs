@@ -23,9 +23,9 @@ pub enum Doubt {
         "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or too few of them, or no total; `canary.progress: off` takes a larger sample in its place"
     )]
     NotConfirmed,
-    /// The largest canary did so small a share of the full run that noise hides how the time grows.
+    /// The largest canary did this share of the full run, and neither its time nor its CPU time is longer than that of the smallest.
     #[error(
-        "is known only up to {0} of the full run, where it does not grow by more than noise; higher levels under `work.canary` would show how it does"
+        "does not grow by more than noise up to {0} of the full run, as where data are not read or a failure is hidden; see that the command ends with the error of its work, take larger canaries, or write `growth: none`"
     )]
     NoGrowthSeen(Fraction),
     /// Canaries ended before their last step, the largest after more of its steps than the smallest.

@@ -127,7 +127,7 @@ pub struct Forecast {
     /// What makes doubtful whatever follows from the canaries, as they did less than the full run or had a sample unlike it.
     pub unlike: Option<Doubt>,
     /// What makes the time doubtful: a full run that was begun for its progress and does not confirm it, canaries that stopped early, or
-    /// that did so little that no growth shows.
+    /// whose time shows no growth.
     pub time_doubt: Option<Doubt>,
     /// The share of its steps that the full run had done whose progress the time follows from.
     pub reached: Option<Fraction>,
@@ -341,7 +341,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             training,
             upload,
         },
-        warnings: notes::warnings(runs, &law),
+        warnings: notes::warnings(runs),
         notes: (of_progress.iter().map(|progress| progress.note(&by_laws)))
             .chain(notes::write(runs, &followed, doubts))
             .chain(runs.left_out(full))
@@ -360,7 +360,10 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             .or(unopened(runs).map(|_| Doubt::NotOpened)),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
             .or_else(|| progress::stopped_early(runs))
-            .or_else(|| runs.no_growth_seen()),
+            .or_else(|| {
+                runs.no_growth_seen()
+                    .filter(|_| !progress::all_print_steps(runs))
+            }),
         reached: by_progress.as_ref().map(|progress| progress.reached),
         largest_share: (by_progress.filter(ByProgress::shows_all).map(|_| 1.0))
             .or_else(|| runs.largest().map(Measurement::reach)),

@@ -3,17 +3,12 @@
 use super::runs::{Runs, has_bytes};
 use super::{BusyMachine, Doubt, Law, Laws, other_work};
 use crate::grammar;
-use crate::measurement::{Abscissa, Measurement};
+use crate::measurement::Measurement;
 use crate::metric::MemoryOf;
 use crate::units::Fraction;
 
-/// A script that takes the same time for so many times the data may not read them.
-const FAR: f64 = 10.0;
-/// Its CPU worked on them where it did so many times as much.
-const GROWN: f64 = 1.5;
-
 /// What makes it doubtful that the canaries were like the full run, as sentences.
-pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
+pub(super) fn warnings(runs: &Runs) -> Vec<String> {
     let busy = other_work::busy(runs.entered()).map(|BusyMachine { taken, .. }| {
         format!("other work took {taken} of this machine: times are those of this hour")
     });
@@ -27,34 +22,7 @@ pub(super) fn warnings(runs: &Runs, law: &Laws) -> Vec<String> {
             "no canary opened a file of channel `{channel}`, and the full run may later: let a canary get there (larger `canary.fractions`, or more frequent evaluation), or leave the channel out where nothing reads it"
         )
     });
-    let warnings = flat_time(runs, law).into_iter().chain(busy);
-    warnings.chain(left).chain(unopened).collect()
-}
-
-/// The question whether the script reads its data; `None` unless its time is the same over far more of them, it was not seen to
-/// open them, and its CPU did not work more for them either.
-fn flat_time(runs: &Runs, law: &Laws) -> Option<String> {
-    let is_flat = law.time.as_ref().is_some_and(|law| law.slope == 0.0);
-    let (smallest, largest) = runs.ends()?;
-    let abscissa = runs.abscissa();
-    let asked = match abscissa {
-        Abscissa::Data => "its channel",
-        Abscissa::Work => "the hyperparameter of `work`",
-    };
-    let is_known = runs.all_have(|run| run.sample_opened == Some(true)) || {
-        let at = |share| {
-            let mut runs = runs.entered().iter();
-            other_work::cpu_time(runs.find(|run| run.data_share() == share)?)
-        };
-        (at(smallest).zip(at(largest))).is_some_and(|(less, more)| more >= GROWN * less)
-    };
-    (is_flat && largest / smallest >= FAR && !is_known).then(|| {
-        format!(
-            "time did not grow from {} to {} of the {abscissa}: does the script read {asked}?",
-            Fraction(smallest),
-            Fraction(largest)
-        )
-    })
+    busy.into_iter().chain(left).chain(unopened).collect()
 }
 
 /// Sentences, the doubts in the growth first.
@@ -65,13 +33,11 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
         (MemoryOf::Gpu.words(), &law.gpu_memory),
     ];
     let abscissa = runs.abscissa();
-    let is_asked = flat_time(runs, law).is_some();
     let in_doubt = MemoryOf::ALL.into_iter().zip(doubts);
     let in_doubt = in_doubt.filter_map(|(of, doubt)| Some(format!("{} {}", of.words(), doubt?)));
     let flat = laws.iter().filter_map(|(subject, law)| {
         let is_flat = law.as_ref().is_some_and(|law| law.slope == 0.0);
-        (is_flat && !(*subject == "time" && is_asked))
-            .then(|| format!("{subject} seems not to grow with the {abscissa}"))
+        is_flat.then(|| format!("{subject} seems not to grow with the {abscissa}"))
     });
     let is_growing = |law: &Option<Law>| law.as_ref().is_some_and(|law| law.slope > 0.0);
     let growing = laws.iter().filter(|(_, law)| is_growing(law));

@@ -228,6 +228,11 @@ pub(super) fn stopped_early(runs: &Runs) -> Option<Doubt> {
     })
 }
 
+/// Whether every run printed its steps to their end, or to where it stopped.
+pub(super) fn all_print_steps(runs: &Runs) -> bool {
+    runs.all_have(|run| Steps::of(run).is_some())
+}
+
 /// From small to large.
 fn steps_of_ended<'a>(runs: &Runs<'a>) -> Vec<Steps<'a>> {
     let ended = runs.entered().iter().filter(|run| does_all(run));

@@ -15,6 +15,8 @@ use crate::units::{Fraction, Seconds};
 const JITTER: f64 = 0.1;
 /// Two times that differ by so many standard deviations of the noise differ by more than it.
 const CLEAR: f64 = 3.0;
+/// A script that takes the same time for so many times the data may not have worked on them.
+const FAR: f64 = 10.0;
 
 /// The runs that enter the fits, and the others by reason.
 pub struct Runs<'a> {
@@ -189,22 +191,21 @@ impl<'a> Runs<'a> {
         others.chain(self.other_data.clone())
     }
 
-    /// The smallest and the largest share of the data; `None` without a run.
-    pub(super) fn ends(&self) -> Option<(f64, f64)> {
-        let shares = || self.entered.iter().map(|run| run.data_share());
-        shares().reduce(f64::min).zip(shares().reduce(f64::max))
-    }
-
-    /// The doubt in the time where all runs do part of the work and little of the full run, and the largest took no longer than the
-    /// shortest, but for noise.
+    /// The doubt in the time where none was the full run, and neither the time nor the CPU time grows, but for noise, up to the run that
+    /// did most: over far more than the smallest did, or where all did little of the full run's work.
     pub(super) fn no_growth_seen(&self) -> Option<Doubt> {
-        let times = self.entered.iter().filter_map(|run| seconds(run.time()));
-        let least = times.reduce(f64::min)?;
-        let largest = self.largest().filter(|run| run.work_share() < 1.0)?;
-        let most = seconds(largest.time())?;
-        let noise = JITTER.hypot(prior::TIME.noise * most);
-        let is_seen = largest.reach() >= ROUGH_IF_FIXED || most - least > CLEAR * noise;
-        (!is_seen).then(|| Doubt::NoGrowthSeen(Fraction(largest.reach())))
+        let largest = self.largest().filter(|run| run.reach() < 1.0)?;
+        let reaches = self.entered.iter().map(|run| run.reach());
+        let is_far = largest.reach() >= FAR * reaches.reduce(f64::min)?;
+        let did_little = largest.work_share() < 1.0 && largest.reach() < ROUGH_IF_FIXED;
+        let grows = |value: fn(&Measurement) -> Option<f64>| {
+            let values = self.entered.iter().filter_map(|run| value(run));
+            let (least, most) = values.reduce(f64::min).zip(value(largest))?;
+            Some(most - least > CLEAR * JITTER.hypot(prior::TIME.noise * most))
+        };
+        let is_seen =
+            grows(|run| seconds(run.time()))? || grows(other_work::cpu_time) == Some(true);
+        ((is_far || did_little) && !is_seen).then(|| Doubt::NoGrowthSeen(Fraction(largest.reach())))
     }
 
     /// The run that did most of the full run.

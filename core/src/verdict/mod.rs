@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::{Doubt, Estimate, Forecast, Predictive, Quantity};
 use crate::instance::Offer;
 use crate::metric::{Amount, Metric};
-use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
+use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin, StatedGrowth};
 use crate::units::{Fraction, Percent};
 
 /// Above this chance a breach is more likely than not.
@@ -229,6 +229,10 @@ fn judge_line(
     let is_max = line.bound == Bound::Max;
     let metric = line.kind.metric().filter(|_| is_max);
     let doubt = metric.and_then(|metric| forecast.doubt(metric));
+    let is_expected = |doubt: &Doubt| {
+        matches!(doubt, Doubt::NoGrowthSeen(_)) && budget.growth == Some(StatedGrowth::None)
+    };
+    let doubt = doubt.filter(|doubt| !is_expected(doubt));
     match (&quantity, line.origin) {
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
