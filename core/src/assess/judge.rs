@@ -48,11 +48,11 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
         .collect();
     let main = &all[0];
     let (verdict, reason) = job_outcome(input, main);
-    let measured = all.iter().filter(|one| !one.is_by_law);
-    let measured: Vec<&Measured> = measured.map(|one| &one.here).collect();
+    let measured = all.iter().map(|one| (!one.is_by_law).then_some(&one.here));
+    let measured: Vec<Option<&Measured>> = measured.collect();
     let certainty = input.budget.certainty;
     let versus_twin = versus_twin::of_each(&measured, &input.layout, certainty);
-    let mut versus_twin = versus_twin.into_iter();
+    let measured: Vec<&Measured> = measured.into_iter().flatten().collect();
     let recommendation = recommendation(&all, input);
     let where_memory_fits =
         MemoryOf::ALL.map(|of| memory_fits::where_memory_fits(of, &measured, &main.lines, input));
@@ -99,28 +99,18 @@ fn of_one_data(input: &JobInput<'_>) -> JobReport {
     let full_run = main.row.estimates[Metric::Cost].map(|estimate| Usd(estimate.point));
     let warnings = main.here.forecast.warnings.clone();
     let of_machines = advice::all(&main.here, input);
-    let costs = (all.iter()).map(|one| one.here.forecast[Metric::Cost].clone().ok());
-    let costs = Vec::from_iter(costs);
+    let of_counts = other_counts::advice(&all, certainty);
     let by_law = all.iter().filter(|one| one.is_by_law);
     notes.extend(by_law.flat_map(|Judged { row, here, .. }| {
         let notes = here.forecast.notes.iter();
         notes.map(move |note| format!("{}: {note}", row.instance))
     }));
-    let mut forecasts: Vec<InstanceForecast> = (all.into_iter())
-        .map(|one| match one.is_by_law {
-            true => one.row,
-            false => InstanceForecast {
-                versus_twin: versus_twin.next().flatten(),
-                ..one.row
-            },
-        })
-        .collect();
+    notes.extend(other_counts::assumed_note(&all));
+    let rows = all.into_iter().zip(versus_twin);
+    let rows =
+        rows.map(|(Judged { row, .. }, versus_twin)| InstanceForecast { versus_twin, ..row });
+    let mut forecasts = Vec::from_iter(rows);
     forecasts[0].verdict = verdict;
-    notes.extend(other_counts::assumed_note(&forecasts));
-    for row in &mut forecasts {
-        row.efficiency = other_counts::efficiency(&row.instance, &sources, input);
-    }
-    let of_counts = other_counts::advice(&forecasts, &costs, input.budget.certainty);
     let advice = ways_out.chain(where_memory_fits.into_iter().flatten());
     JobReport {
         name: input.name.to_owned(),
@@ -247,6 +237,7 @@ fn judge_configuration(
                 .map(str::to_owned),
             estimated_from: others.source.filter(|_| is_unmeasured || is_by_law),
             scale_out,
+            efficiency: other_counts::efficiency(instance, sources, input),
             delta,
             time_by_share,
             ..row

@@ -2,7 +2,7 @@
 //! count that has a forecast of its own.
 
 use crate::assess::input::{JobInput, JobRuns, measured_price};
-use crate::assess::row;
+use crate::assess::row::{self, Judged};
 use crate::forecast::scale_out::{DataLayout, Measured, efficiency_by, elsewhere};
 use crate::forecast::{
     self, Basis, Estimate, EstimateAtShare, FEWEST_RUNS, Forecast, Predictive, Unknown,
@@ -11,7 +11,7 @@ use crate::grammar;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{self, Measurement, Outcome};
 use crate::metric::{MemoryOf, Metric};
-use crate::report::{InstanceForecast, ScaleOutBasis};
+use crate::report::ScaleOutBasis;
 use crate::units::{Bytes, Fraction};
 use crate::verdict;
 
@@ -255,21 +255,17 @@ pub fn efficiency(
 const LITTLE: f64 = 0.1;
 
 /// Sentences for each type whose scale-out was measured: which counts may be the cheapest, as a recommendation weighs them, and from
-/// which count on a further machine brings little. `costs` are those of the rows, in their order.
-pub fn advice(
-    rows: &[InstanceForecast],
-    costs: &[Option<Predictive>],
-    certainty: Fraction,
-) -> Vec<String> {
-    let kinds = grammar::distinct(rows.iter().filter_map(|row| row.instance.single_type()));
+/// which count on a further machine brings little.
+pub(super) fn advice(all: &[Judged], certainty: Fraction) -> Vec<String> {
+    let kinds = grammar::distinct(all.iter().filter_map(|one| one.row.instance.single_type()));
     let of_kind = |kind| {
-        let of_type = (rows.iter().zip(costs))
-            .filter(|(row, _)| row.instance.single_type() == Some(kind))
-            .filter_map(|(row, cost)| {
+        let of_type = (all.iter())
+            .filter(|one| one.row.instance.single_type() == Some(kind))
+            .filter_map(|Judged { row, here, .. }| {
                 Some(CountRow {
                     count: row.instance.total_count(),
                     seconds: row.estimates[Metric::Time]?.point,
-                    cost: cost.as_ref(),
+                    cost: here.forecast[Metric::Cost].as_ref().ok(),
                     is_measured: row.efficiency.is_some(),
                 })
             });
@@ -328,9 +324,9 @@ fn little_from(counts: &[CountRow<'_>]) -> Option<u32> {
 }
 
 /// One sentence on all rows whose scale-out is assumed; `None` where there are none.
-pub fn assumed_note(rows: &[InstanceForecast]) -> Option<String> {
-    let is_assumed = |row: &&InstanceForecast| row.scale_out == Some(ScaleOutBasis::Assumed);
-    let assumed = rows.iter().filter(is_assumed);
+pub(super) fn assumed_note(all: &[Judged]) -> Option<String> {
+    let rows = all.iter().map(|one| &one.row);
+    let assumed = rows.filter(|row| row.scale_out == Some(ScaleOutBasis::Assumed));
     let assumed: Vec<String> = assumed.map(|row| row.instance.to_string()).collect();
     (!assumed.is_empty()).then(|| {
         format!(

@@ -7,20 +7,18 @@ use crate::metric::Metric;
 use crate::report::{BreakEven, VersusTwin};
 use crate::units::Fraction;
 
-/// For each configuration, in order; none for one type, and where no configuration of one type has a forecast of time.
+/// For each configuration, in order; none for one type, for what follows from others alone (`None`), and where no configuration of one
+/// type has a forecast of time.
 pub(super) fn of_each(
-    measured: &[&Measured],
+    measured: &[Option<&Measured>],
     layout: &DataLayout,
     certainty: Fraction,
 ) -> Vec<Option<VersusTwin>> {
-    let is_twin = |one: &&&Measured| {
-        one.instance().single_type().is_some() && one.forecast[Metric::Time].is_ok()
-    };
-    let twin = measured.iter().find(is_twin);
-    let versus = |groups: &&Measured| match groups.instance().single_type() {
-        None => versus(groups, twin?, layout, certainty),
-        Some(_) => None,
-    };
+    let is_groups = |one: &&Measured| one.instance().single_type().is_none();
+    let has_time = |one: &Measured| one.forecast[Metric::Time].is_ok();
+    let mut twins = measured.iter().copied().flatten();
+    let twin = twins.find(|one| !is_groups(one) && has_time(one));
+    let versus = |one: &Option<&Measured>| versus(one.filter(is_groups)?, twin?, layout, certainty);
     measured.iter().map(versus).collect()
 }
 
@@ -206,7 +204,7 @@ mod tests {
         let mut both = [measured(GROUPS, on_groups), measured(TWIN, on_twin)];
         let ratio = |[groups, twin]: &[Measured; 2]| {
             let layout = DataLayout::default();
-            let versus = of_each(&[groups, twin], &layout, Fraction(0.95)).remove(0);
+            let versus = of_each(&[groups, twin].map(Some), &layout, Fraction(0.95)).remove(0);
             let versus = versus.unwrap();
             (versus.time_ratio.unwrap(), versus.shares_law)
         };
