@@ -294,13 +294,9 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
                 (reason.why).push_str(&format!("; the canaries ran without the probe: {why}"));
             }
             None => {
-                let is_lower_bound = |line: &JudgedLine| match line.row.line.memory_of() {
-                    Some(MemoryOf::Machine) => main.row.memory_is_lower_bound,
-                    Some(MemoryOf::Gpu) => main.row.gpu_memory_is_lower_bound,
-                    None => false,
-                };
-                let mut lines = main.lines.iter().filter(|line| is_about_memory(line));
-                if lines.any(is_lower_bound) {
+                let lines = main.lines.iter().filter(|line| is_about_memory(line));
+                let mut metrics = lines.filter_map(|line| line.row.line.metric());
+                if metrics.any(|metric| main.row.is_lower_bound(metric)) {
                     reason = reason.advising("canary.probe would measure it");
                 }
             }

@@ -17,26 +17,15 @@ pub(super) fn shown_excuse(forecast: &InstanceForecast) -> Option<&BudgetRow> {
 
 /// The most memory that a canary used, where that is all that is known of it.
 pub(super) fn highest_canary(metric: Metric, forecast: &InstanceForecast) -> Option<f64> {
-    match metric {
-        Metric::Memory => forecast.memory_at_least,
-        Metric::GpuMemory => forecast.gpu_memory_at_least,
-        _ => None,
-    }
-}
-
-pub(super) fn is_lower_bound(metric: Metric, forecast: &InstanceForecast) -> bool {
-    match metric {
-        Metric::Memory => forecast.memory_is_lower_bound,
-        Metric::GpuMemory => forecast.gpu_memory_is_lower_bound,
-        _ => false,
-    }
+    let of = metric.memory_of()?;
+    of.pick(forecast.memory_at_least, forecast.gpu_memory_at_least)
 }
 
 /// How likely the limit is passed: `24% likely over`, or why that is not known of a line at risk.
 pub(super) fn chance_of(row: &BudgetRow, forecast: &InstanceForecast) -> Option<String> {
     let doubt = (row.verdict == LineVerdict::AtRisk).then(|| {
         let metric = row.line.metric();
-        match metric.is_some_and(|metric| is_lower_bound(metric, forecast)) {
+        match metric.is_some_and(|metric| forecast.is_lower_bound(metric)) {
             true => "a lower bound".to_owned(),
             false if forecast.not_measured.is_some() => "no canary there".to_owned(),
             false if is_over(row, forecast) => "machine busy".to_owned(),
@@ -114,12 +103,8 @@ pub(super) fn increase(metric: Metric, forecast: &InstanceForecast) -> Option<Es
     percent.or_else(|| {
         let (amount, total) = (amount?, forecast.estimates[metric]?);
         let base = total.point - amount.point;
-        (base > 0.0).then(|| scaled(amount, 100.0 / base))
+        (base > 0.0).then(|| amount.map(|end| end * (100.0 / base)))
     })
-}
-
-pub(super) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
-    estimate.map(|end| end * factor)
 }
 
 /// One sentence for each line of a job's judged configuration that is over, at risk or unknown and that its table row

@@ -344,6 +344,12 @@ impl InstanceForecast {
         sound.reduce(f64::min)
     }
 
+    /// Whether the metric is memory that was seen so seldom, or not at all, that the true peak may be far higher.
+    pub fn is_lower_bound(&self, metric: Metric) -> bool {
+        let of = metric.memory_of();
+        of.is_some_and(|of| of.pick(self.memory_is_lower_bound, self.gpu_memory_is_lower_bound))
+    }
+
     /// What all its machines cost for one hour; `None` where a price is missing.
     pub fn usd_per_hour(&self) -> Option<UsdPerHour> {
         let of_all = |price: &Price, count: u32| price.usd_per_hour.0 * f64::from(count);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::instance::{Price, PriceKind};
 use crate::metric::{LineKind, MemoryOf, Metric, MetricName};
 use crate::report::InstanceForecast;
-use crate::report::budget_lines::{highest_canary, increase, is_lower_bound, scaled};
+use crate::report::budget_lines::{highest_canary, increase};
 use crate::report::words::{self, Quantity};
 use crate::units::Bytes;
 
@@ -23,12 +23,10 @@ pub(in crate::report) enum Column {
 impl Column {
     /// The column of every metric that has one, then that of the base. Those of what the script prints follow.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let titled = Metric::ALL
-            .into_iter()
-            .filter(|metric| metric.title().is_some());
-        titled
-            .map(Self::Metric)
-            .chain([Self::VersusBase, Self::Efficiency])
+        let metrics = Metric::ALL.into_iter();
+        let titled = metrics.filter(|metric| metric.title().is_some());
+        let titled = titled.map(Self::Metric);
+        titled.chain([Self::VersusBase, Self::Efficiency])
     }
 
     pub(in crate::report) fn title(self) -> Cow<'static, str> {
@@ -54,7 +52,8 @@ impl Column {
             Self::Metric(metric) => metric,
             Self::VersusBase => return versus_base(forecast),
             Self::Efficiency => {
-                let (share, unit) = (scaled(forecast.efficiency?, 100.0), Quantity::Percent);
+                let share = forecast.efficiency?.map(|share| 100.0 * share);
+                let unit = Quantity::Percent;
                 return Some((unit.figure(share.point), unit.interval(&share)));
             }
             Self::Level(name) => {
@@ -70,7 +69,7 @@ impl Column {
         let price_is_estimate = forecast.prices().any(Price::is_estimate);
         let mark = if price_is_estimate && metric.is_priced() {
             "~"
-        } else if is_lower_bound(metric, forecast) || highest_canary(metric, forecast).is_some() {
+        } else if forecast.is_lower_bound(metric) || highest_canary(metric, forecast).is_some() {
             "≥ "
         } else {
             ""
