@@ -62,22 +62,18 @@ pub fn at_most(items: impl IntoIterator<Item = String>, most: usize) -> Vec<Stri
     shown
 }
 
-/// Breaks at spaces into lines of at most `width` characters; lines after the first are indented. A longer word stays whole, so that no
+/// Breaks at spaces into lines of at most `width` columns; lines after the first are indented. A longer word stays whole, so that no
 /// part of it comes to stand at the start of a line.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let length = line.chars().count() + 1 + word.chars().count();
-        if !line.trim().is_empty() && length > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-        } else if !line.trim().is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines.push(line);
-    lines
+    let indent = " ".repeat(indent);
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+    let lines = textwrap::wrap(text, options).into_iter();
+    lines.map(Into::into).collect()
 }
 
 /// Items of one kind together, in the order of the first of each kind; no group is empty.

@@ -4,6 +4,7 @@ use anstream::{AutoStream, ColorChoice};
 use same_file::Handle;
 
 use crate::cli::ColourChoice;
+use crate::grammar::wrap;
 
 /// A label and the text behind it stand at most so far apart.
 const WIDEST_LABEL: usize = 32;
@@ -58,19 +59,9 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| *width >= NARROWEST) else {
         return text.to_owned();
     };
-    let lines: Vec<String> = text.split('\n').map(|line| broken(line, width)).collect();
+    let broken = |line| wrap(line, width, hanging(line).min(width / 2));
+    let lines: Vec<String> = text.split('\n').flat_map(broken).collect();
     lines.join("\n")
-}
-
-fn broken(line: &str, width: usize) -> String {
-    let hanging = " ".repeat(hanging(line).min(width / 2));
-    let options = textwrap::Options::new(width)
-        .subsequent_indent(&hanging)
-        .break_words(false)
-        .word_separator(textwrap::WordSeparator::AsciiSpace)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
-    textwrap::fill(line, options)
 }
 
 /// Where the text behind a label begins, as in `  worst case      0.56 USD`, else two columns further in than the line.
