@@ -15,6 +15,7 @@ pub use settings::{environment, hyperparameters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::grammar::only_where;
 use crate::instance::InstanceConfiguration;
 use crate::rows::{RowBlocks, RowFile};
 use crate::spec::{DrawRule, FollowingCount, FullShare, Job, ScriptShare, SharePlace, Work};
@@ -331,10 +332,8 @@ impl CanaryRun {
         let work = self.work.as_ref();
         let work = work.map_or(String::new(), |work| format!(", {work}"));
         let share = self.data_share();
-        let drawn = match self.fraction.unlike(share) {
-            true => format!(" (really {})", Fraction(share)),
-            false => String::new(),
-        };
+        let is_unlike = self.fraction.unlike(share);
+        let drawn = only_where(is_unlike, || format!(" (really {})", Fraction(share)));
         format!("{}{drawn} #{}{work}", self.fraction, self.replicate + 1)
     }
 }

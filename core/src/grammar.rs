@@ -27,6 +27,11 @@ pub fn joined<S: Borrow<str>>(texts: impl IntoIterator<Item = S>, between: &str)
     Vec::from_iter(texts).join(between)
 }
 
+/// The value where this holds; else nothing.
+pub fn only_where<T: Default>(holds: bool, value: impl FnOnce() -> T) -> T {
+    holds.then(value).unwrap_or_default()
+}
+
 /// `a`, `a and b`, `a, b and c`; empty for none.
 pub fn list<S: AsRef<str>>(items: &[S]) -> String {
     enumerated(items, "and")

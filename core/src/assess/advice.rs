@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::assess::input::JobInput;
 use crate::assess::memory_fits;
 use crate::forecast::scale_out::{Measured, peak_bytes};
-use crate::grammar::count;
+use crate::grammar::{count, only_where};
 use crate::instance::{InstanceConfiguration, InstanceType};
 use crate::metric::{MemoryOf, Metric};
 use crate::plan::{StartUpMode, with_count};
@@ -87,8 +87,9 @@ fn gpu_starved(measured: &Measured, input: &JobInput<'_>) -> Option<String> {
     let (kind, hosts) = measured.instance().members()[0];
     let capacity = measured.capacity()?;
     let processes = (input.job).map_or(1, |job| job.training.processes(capacity.gpus, hosts));
-    let beside = (processes > 1).then(|| format!(" beside the job's {processes} processes"));
-    let beside = beside.unwrap_or_default();
+    let beside = only_where(processes > 1, || {
+        format!(" beside the job's {processes} processes")
+    });
     // The machine itself takes one.
     let workers = capacity.vcpus.saturating_sub(1 + processes).max(1);
     let workers = count(usize::try_from(workers).unwrap_or(usize::MAX), "worker");

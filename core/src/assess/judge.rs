@@ -6,7 +6,7 @@ use crate::assess::row::{self, Judged};
 use crate::assess::{advice, memory_fits, other_counts, unfinished, versus_twin};
 use crate::forecast::Forecast;
 use crate::forecast::scale_out::Measured;
-use crate::grammar::distinct;
+use crate::grammar::{distinct, only_where};
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, newest_data};
 use crate::metric::{MemoryOf, Metric};
@@ -307,14 +307,10 @@ fn job_outcome(input: &JobInput<'_>, main: &Judged) -> (Verdict, Reason) {
 
 /// Where a canary ran on fewer machines than the full run, which a script may not be made for.
 fn on_fewer(run: &Measurement, instance: &InstanceConfiguration) -> String {
-    match run.is_on(instance) {
-        true => String::new(),
-        false => format!(
-            " on {} (`canary.counts: [{}]` runs all on {instance})",
-            run.instance,
-            instance.total_count()
-        ),
-    }
+    let (fewer, all) = (&run.instance, instance.total_count());
+    only_where(!run.is_on(instance), || {
+        format!(" on {fewer} (`canary.counts: [{all}]` runs all on {instance})")
+    })
 }
 
 /// Whether a line is unknown only since no canary completed.

@@ -1,5 +1,6 @@
 //! Why canaries that did not complete leave a job undecided, and what to do.
 
+use crate::grammar::only_where;
 use crate::measurement::{Abscissa, Measurement, Outcome};
 use crate::units::Seconds;
 use crate::verdict::Reason;
@@ -18,10 +19,7 @@ pub fn cause(measurements: &[Measurement], max_runtime: Option<Seconds>) -> Opti
 
 /// `on_several` is whether the canaries ran on more than one configuration.
 fn of_canary(run: &Measurement, on_several: bool, max_runtime: Option<Seconds>) -> Option<Reason> {
-    let on = match on_several {
-        true => format!(" on {}", run.instance),
-        false => String::new(),
-    };
+    let on = only_where(on_several, || format!(" on {}", run.instance));
     let canary = format!("the {} canary{on}", run.fraction);
     let again = || "start the check again".to_owned();
     let (why, advice) = match run.outcome {

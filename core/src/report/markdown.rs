@@ -126,10 +126,8 @@ fn line(line: &DocumentLine) -> String {
 
 /// Empty where a comment does not have it.
 fn plot(plot: &Plot) -> String {
-    match plot.is_in_comment {
-        true => format!("{}\n\n{}", inline(&plot.caption), mermaid::block(plot)),
-        false => String::new(),
-    }
+    let drawn = || format!("{}\n\n{}", inline(&plot.caption), mermaid::block(plot));
+    words::only_where(plot.is_in_comment, drawn)
 }
 
 /// GitHub reads no Markdown in a summary.

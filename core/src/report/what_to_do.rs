@@ -4,7 +4,7 @@ use super::budget_lines::{decisive_line, estimate_of, over_rows};
 use super::document::{Block, Fold, FoldKind};
 use super::recommendation::generous;
 use super::text::{Prose, Verbatim};
-use super::words::distinct;
+use super::words::{distinct, only_where};
 use super::{JobReport, Report, help};
 use crate::exit;
 use crate::measurement::Measurement;
@@ -66,12 +66,11 @@ pub(super) fn whole_reason(job: &JobReport) -> Option<Prose> {
 }
 
 fn over_budget(job: &JobReport) -> Prose {
-    let agree = match overrides(job).is_empty() {
-        true => Prose::default(),
-        false => Prose::own(
+    let agree = only_where(!overrides(job).is_empty(), || {
+        Prose::own(
             ", or let the spec's owners accept more until a date, by an override in a pull request of its own",
-        ),
-    };
+        )
+    });
     let cheapest = job.recommendation.as_ref();
     let cheapest = cheapest.and_then(|known| known.cheapest.as_deref());
     let cheapest = cheapest.filter(|cheapest| *cheapest != job.instance.to_string());

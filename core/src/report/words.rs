@@ -5,7 +5,7 @@ use super::{InstanceForecast, JobReport, Report};
 use crate::exit;
 use crate::forecast::{Estimate, Law};
 pub use crate::grammar::count;
-pub(super) use crate::grammar::{distinct, grouped, joined};
+pub(super) use crate::grammar::{distinct, grouped, joined, only_where};
 use crate::instance::{Price, PriceEvidence, PriceKind};
 use crate::measurement::Abscissa;
 use crate::spec::{Bound, LineKind};
@@ -215,11 +215,6 @@ pub fn cases_of_a_hundred(level: f64) -> String {
     } else {
         cases.exact().trim_end_matches('%').to_owned()
     }
-}
-
-/// The value where this holds; else nothing.
-pub(super) fn only_where<T: Default>(holds: bool, value: impl FnOnce() -> T) -> T {
-    holds.then(value).unwrap_or_default()
 }
 
 /// How many there are beyond the most that are shown; `None` where all are.

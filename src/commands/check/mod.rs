@@ -11,7 +11,7 @@ use crate::cli::CheckArguments;
 use crate::console::{AppResult, Loudness, print_prose, say};
 use crate::exit;
 use crate::gate::backend;
-use crate::grammar::count;
+use crate::grammar::{count, only_where};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::plan::{self, Alternatives, KnownBefore};
 use crate::spec::Job;
@@ -165,10 +165,7 @@ async fn listed(backend: &dyn Backend, job: &Job) -> OutsideResult<ListedData> {
 /// What a channel holds.
 fn listed_channel(channel: &ChannelData, knows_bytes: bool) -> CheckedThing {
     let size: Bytes = channel.objects.sizes().sum();
-    let size = match knows_bytes {
-        true => format!(", {size}"),
-        false => String::new(),
-    };
+    let size = only_where(knows_bytes, || format!(", {size}"));
     let drawn = match (&channel.rows, channel.sampled) {
         (Some(_), _) => "canaries get some of the rows",
         (None, true) => "canaries get a sample",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{is_script, list, text, yaml_of};
-use crate::grammar::joined;
+use crate::grammar::{joined, only_where};
 use crate::spec::page::FILL_IN;
 use crate::spec::{FileSystem, yaml_text as yaml};
 
@@ -74,10 +74,9 @@ fn line(channel: &Value, job_mode: Option<&str>) -> String {
     };
     let keys = keys.iter().map(|(key, value)| format!("{key}: {value}"));
     let keys = joined(keys, ", ");
-    let remarks = match remarks.is_empty() {
-        true => String::new(),
-        false => format!("    # {}", yaml::remark(&remarks.join("; "))),
-    };
+    let remarks = only_where(!remarks.is_empty(), || {
+        format!("    # {}", yaml::remark(&remarks.join("; ")))
+    });
     let name = yaml::text(name);
     format!("\n        {name}: {{{keys}}}{remarks}")
 }
