@@ -1,6 +1,7 @@
 //! A forecast compared with the base.
 
 use crate::assess::input::{BaseResult, JobRuns};
+use crate::assess::other_counts::by_shard;
 use crate::drift::causes;
 use crate::forecast::ratio::{self, Growth, RatioEstimate};
 use crate::forecast::scale_out::Measured;
@@ -64,9 +65,7 @@ pub(super) fn versus(input: &BaseComparisonInput<'_>) -> Result<BaseComparison, 
     let here = |runs: &[Measurement], instance: &InstanceConfiguration| {
         let mut runs = measurement::on(runs, instance);
         measurement::choose_memory_sources(&mut runs, FEWEST_RUNS);
-        let hosts = input.runs.layout.hosts_of_shards(instance);
-        let sharded = input.runs.layout.by_heaviest_shard(&runs, hosts);
-        sharded.unwrap_or(runs)
+        by_shard(&runs, instance, input.runs.layout).unwrap_or(runs)
     };
     let before = &here(&sound, theirs);
     if !before.iter().any(Measurement::is_completed) {

@@ -58,28 +58,23 @@ pub(super) fn where_memory_fits(
     let memory_of = |candidate: &Candidate| candidate.capacity.memory_of(of);
     let largest = candidates.iter().filter_map(memory_of).max();
     let name = of.words();
-    match verdict::smallest_fit(&needs, input.budget.certainty, gpus, candidates) {
-        Some((fit, memory, chance_over)) => {
+    let smallest = verdict::smallest_fit(&needs, input.budget.certainty, gpus, candidates);
+    Some(match (smallest, largest) {
+        (Some((fit, memory, chance_over)), _) => {
             let fitting = with_count(&InstanceConfiguration::one(fit.kind), count);
-            Some(format!(
-                "{name} would fit on {fitting} ({memory}{}): {} likely {}",
-                of_each(of),
-                words::bare_chance(chance_over),
-                if allowed.0 < 1.0 {
-                    "over the budget"
-                } else {
-                    "to run out of memory"
-                }
-            ))
+            let (chance, each) = (words::bare_chance(chance_over), of_each(of));
+            let risk = match allowed.0 < 1.0 {
+                true => "over the budget",
+                false => "to run out of memory",
+            };
+            format!("{name} would fit on {fitting} ({memory}{each}): {chance} likely {risk}")
         }
-        None => Some(match largest {
-            Some(largest) => format!(
-                "{name} would fit on no listed instance that may be used, of which the largest has {largest}{}",
-                of_each(of)
-            ),
-            None => format!("no listed instance that may be used has more {name}"),
-        }),
-    }
+        (None, Some(largest)) => format!(
+            "{name} would fit on no listed instance that may be used, of which the largest has {largest}{}",
+            of_each(of)
+        ),
+        (None, None) => format!("no listed instance that may be used has more {name}"),
+    })
 }
 
 fn lower_bound(of: MemoryOf, own: &Measured, instance: &InstanceConfiguration) -> Option<String> {

@@ -185,7 +185,7 @@ fn said_by(sources: &[Measured], offer: &Offer, runs: JobRuns<'_>) -> (Forecast,
 }
 
 /// The same measurements with the bytes of the heaviest host's shard; `None` where the data are not in shards.
-fn by_shard(
+pub(super) fn by_shard(
     here: &[Measurement],
     instance: &InstanceConfiguration,
     layout: &DataLayout,

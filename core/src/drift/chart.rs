@@ -209,23 +209,18 @@ impl Segment {
         let weight: f64 = points.iter().map(|point| point.weight).sum();
         // Relative to the first value, so that the mean of equal levels is exact.
         let origin = points.first().map_or(0.0, |point| point.ln_level);
-        let sum: f64 = points
-            .iter()
-            .map(|point| point.weight * (point.ln_level - origin))
-            .sum();
+        let beyond = |point: &ChartPoint| point.weight * (point.ln_level - origin);
         Self {
             first,
-            mean: origin + sum / weight,
+            mean: origin + points.iter().map(beyond).sum::<f64>() / weight,
             weight,
         }
     }
 
     /// The weighted sum of squares about the mean.
     fn scatter(&self, points: &[ChartPoint]) -> f64 {
-        points
-            .iter()
-            .map(|point| point.weight * (point.ln_level - self.mean).powi(2))
-            .sum()
+        let square = |point: &ChartPoint| point.weight * (point.ln_level - self.mean).powi(2);
+        points.iter().map(square).sum()
     }
 }
 

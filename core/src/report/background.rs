@@ -126,13 +126,12 @@ pub(super) fn abscissa(job: &JobReport, forecast: &InstanceForecast) -> Abscissa
 /// The largest of the canaries that the time follows from, on its own machines or on another count of them.
 fn largest<'a>(job: &'a JobReport, forecast: &'a InstanceForecast) -> Option<&'a Measurement> {
     let kind = forecast.scale_out.and(forecast.instance.single_type());
-    let on_other_counts = job
-        .measurements
-        .iter()
-        .filter(|run| kind.is_some() && run.instance.single_type() == kind && run.is_completed());
-    completed(job, forecast)
-        .chain(on_other_counts)
-        .max_by(|a, b| a.reach().total_cmp(&b.reach()))
+    let is_source = |run: &&Measurement| {
+        kind.is_some() && run.instance.single_type() == kind && run.is_completed()
+    };
+    let on_other_counts = job.measurements.iter().filter(is_source);
+    let runs = completed(job, forecast).chain(on_other_counts);
+    runs.max_by(|a, b| a.reach().total_cmp(&b.reach()))
 }
 
 /// Prices, assumptions, cautions of all jobs.

@@ -135,11 +135,8 @@ pub(super) fn by_size(
     let is_large = |share: &&CauseShare| size(share).0 > usd || size(share).1 > seconds;
     let shown = causes.filter(|share| is_meant(share.cause));
     let mut shown: Vec<&CauseShare> = shown.filter(is_large).collect();
-    shown.sort_by(|a, b| {
-        let ((a_usd, a_seconds), (b_usd, b_seconds)) = (size(a), size(b));
-        let by_usd = b_usd.total_cmp(&a_usd);
-        by_usd.then(b_seconds.total_cmp(&a_seconds))
-    });
+    shown.sort_by(|a, b| size(b).1.total_cmp(&size(a).1));
+    shown.sort_by(|a, b| size(b).0.total_cmp(&size(a).0));
     shown
 }
 

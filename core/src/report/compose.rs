@@ -69,17 +69,17 @@ fn of_comparison(report: &Report, comparison: &Comparison<'_>) -> Document {
     folds.extend(what_to_do::agreement(report));
     let drifts = sorted.iter().filter_map(|job| drift_fold(report, job));
     folds.extend(drifts.take(JOBS_DRAWN));
-    let of_table = |kind, table: Option<Table>| Fold::of(kind, table.map(Block::Table));
     let canaries = canaries::canary_runs(report).map(Block::Table).into_iter();
     let canaries = canaries.chain(canaries::progress(&jobs));
     let canaries = Fold::of(FoldKind::Canaries, canaries);
     let compared = plots(report, &sorted, figures::compared);
+    let budget = budget_lines::table(report).map(Block::Table);
     let others = [
         canaries.map(|fold| fold.with_detail(canaries::spend(&jobs))),
         Fold::of(FoldKind::Compared, compared),
         law_fold(report, &sorted, comparison),
         Fold::of(FoldKind::Change, changes(report, &sorted)),
-        of_table(FoldKind::Budget, budget_lines::table(report)),
+        Fold::of(FoldKind::Budget, budget),
         caution_fold(report, [further, folded].concat()),
     ];
     folds.extend(others.into_iter().flatten());

@@ -3,6 +3,7 @@
 use super::document::{Block, DocumentLine, Headline};
 use super::text::{Prose, Verbatim};
 use super::{Failure, JobReport, Label, Mark, Report, canaries, help, words};
+use crate::grammar::at_most;
 
 /// More failures than this are counted: they mostly have one cause.
 const SHOWN: usize = 5;
@@ -84,16 +85,12 @@ pub(super) fn without_causes(blocks: Vec<Block>) -> Vec<Block> {
 
 /// The problems of a spec as they are, other causes as a list.
 fn all_causes(causes: &[String]) -> Block {
-    let shown = causes.iter().take(CAUSES_SHOWN);
-    let further = words::beyond(causes.len(), CAUSES_SHOWN);
-    let further = further.map(|further| format!("and {further} more"));
+    let shown = at_most(causes.iter().cloned(), CAUSES_SHOWN).into_iter();
     if causes.iter().any(|cause| cause.contains('\n')) {
-        return Block::Problems(Verbatim::new(shown.cloned().chain(further)));
+        return Block::Problems(Verbatim::new(shown));
     }
-    let shown = shown.map(|cause| Prose::sentence(cause.as_str()));
-    let texts = shown.chain(further.map(Prose::literal));
-    let lines = texts.map(|text| DocumentLine::new(Label::CAUSE, text));
-    Block::List(lines.collect())
+    let line = |cause| DocumentLine::new(Label::CAUSE, Prose::sentence(cause));
+    Block::List(shown.map(line).collect())
 }
 
 /// What was spent until then: `3 runs, 0.12 USD.`

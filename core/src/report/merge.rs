@@ -52,10 +52,8 @@ pub fn merge(mut parts: Vec<Report>) -> OutsideResult<Report> {
     }
     let run_url = all_equal(parts.iter().map(|part| &part.run_url)).cloned();
     // Said once where several parts say it.
-    let said = parts
-        .iter_mut()
-        .flat_map(|part| std::mem::take(&mut part.notes));
-    let notes = distinct(notes.into_iter().chain(said));
+    let said = parts.iter_mut().map(|part| std::mem::take(&mut part.notes));
+    let notes = distinct(notes.into_iter().chain(said.flatten()));
     Ok(Report {
         schema_version: SCHEMA_VERSION,
         tool_version: tool_version.unwrap_or_else(|| "mixed".to_owned()),

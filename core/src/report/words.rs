@@ -106,11 +106,9 @@ pub fn phrase(verdict: Verdict) -> &'static str {
 
 /// The [`phrase`] of a verdict, but for a breach that the forecast shows to have been there at the base.
 pub fn verdict_phrase(verdict: Verdict, forecast: Option<&InstanceForecast>) -> &'static str {
-    let shown = shown_verdict(verdict, forecast);
-    if shown == verdict {
-        phrase(shown)
-    } else {
-        "over budget, as the base is"
+    match shown_verdict(verdict, forecast) == verdict {
+        true => phrase(verdict),
+        false => "over budget, as the base is",
     }
 }
 
