@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_cloudwatch::types::MetricDataResult;
-use aws_smithy_types::DateTime;
+use jiff::Timestamp;
 
 use super::description::age;
 use super::logs::MOST_PAGES;
@@ -203,7 +203,6 @@ impl CanaryUnderWay<'_> {
             Some((_, end)) if age(end) > LATEST => 0,
             _ => LOOKS,
         };
-        let span = span.map(|(start, end)| (date_time(start), date_time(end)));
         let mut arrived = Arrived::default();
         for look in 0..=looks {
             if look == 1 {
@@ -270,7 +269,7 @@ impl CanaryUnderWay<'_> {
     async fn read_cloudwatch(
         &self,
         name: &str,
-        span: (DateTime, DateTime),
+        span: (Timestamp, Timestamp),
     ) -> CallResult<Vec<MetricDataResult>> {
         let (start, end) = cloudwatch::window(span);
         let mut results = Vec::new();
@@ -383,8 +382,4 @@ impl CanaryUnderWay<'_> {
         let numbers = 1..=self.run.instance.total_count();
         numbers.map(|number| format!("algo-{number}")).collect()
     }
-}
-
-fn date_time(time: jiff::Timestamp) -> DateTime {
-    DateTime::from_secs_f64(time.as_duration().as_secs_f64())
 }

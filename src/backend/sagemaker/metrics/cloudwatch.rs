@@ -5,6 +5,7 @@
 
 use aws_sdk_cloudwatch::types::{Dimension, Metric, MetricDataQuery, MetricDataResult, MetricStat};
 use aws_smithy_types::DateTime;
+use jiff::Timestamp;
 
 use super::{Host, peak_memory, utilization};
 use crate::instance::Capacity;
@@ -66,18 +67,10 @@ pub(in crate::backend) fn queries(job_name: &str, hosts: &[String]) -> Vec<Metri
 }
 
 /// StartTime (inclusive) and EndTime (exclusive) that cover a run: whole minutes, and one more at the end.
-pub(in crate::backend) fn window((start, end): (DateTime, DateTime)) -> (DateTime, DateTime) {
-    let minute = i64::from(PERIOD_SECONDS);
-    let floor = start.secs().div_euclid(minute).saturating_mul(minute);
-    let whole_seconds = end.secs().saturating_add(i64::from(end.subsec_nanos() > 0));
-    let ceiling = whole_seconds
-        .saturating_add(minute - 1)
-        .div_euclid(minute)
-        .saturating_mul(minute);
-    (
-        DateTime::from_secs(floor),
-        DateTime::from_secs(ceiling.saturating_add(minute)),
-    )
+pub(in crate::backend) fn window((start, end): (Timestamp, Timestamp)) -> (DateTime, DateTime) {
+    let minutes = |time: Timestamp| time.as_duration().as_secs_f64() / f64::from(PERIOD_SECONDS);
+    let at = |minute: f64| DateTime::from_secs_f64(minute * f64::from(PERIOD_SECONDS));
+    (at(minutes(start).floor()), at(minutes(end).ceil() + 1.0))
 }
 
 /// Reads the answers to [`queries`], of all pages and calls together, for a host and its place; a value without a point is
@@ -137,9 +130,9 @@ fn points<'a>(answers: &'a [MetricDataResult], id: &'a str) -> impl Iterator<Ite
 pub(in crate::backend) fn is_complete(
     answers: &[MetricDataResult],
     hosts: &[Host],
-    (start, end): (DateTime, DateTime),
+    (start, end): (Timestamp, Timestamp),
 ) -> bool {
-    let minutes = end.secs().saturating_sub(start.secs()) / i64::from(PERIOD_SECONDS);
+    let minutes = (end.as_second() - start.as_second()) / i64::from(PERIOD_SECONDS);
     // The first and the last minute are cut.
     let expected = usize::try_from(minutes - 1)
         .unwrap_or(0)
@@ -229,22 +222,20 @@ mod tests {
         assert_eq!(statistic.unit(), None);
     }
 
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
     #[test]
     fn the_window_holds_every_minute_of_the_run() {
         let seconds = DateTime::from_secs;
-        assert_eq!(
-            window((seconds(119), seconds(181))),
-            (seconds(60), seconds(300))
-        );
-        assert_eq!(
-            window((seconds(120), seconds(180))),
-            (seconds(120), seconds(240))
-        );
-        assert_eq!(
-            window((seconds(120), DateTime::from_secs_and_nanos(180, 1))).1,
-            seconds(300)
-        );
-        window((seconds(i64::MIN), seconds(i64::MAX)));
+        assert_eq!(window((at(119), at(181))), (seconds(60), seconds(300)));
+        assert_eq!(window((at(120), at(180))), (seconds(120), seconds(240)));
+        let later = Timestamp::new(180, 1).unwrap();
+        assert_eq!(window((at(120), later)).1, seconds(300));
+        let now = at(1_790_000_160);
+        assert_eq!(window((now, now)).0, seconds(1_790_000_160));
+        window((Timestamp::MIN, Timestamp::MAX));
     }
 
     #[test]
@@ -346,14 +337,13 @@ mod tests {
                 answer("cpu_1", &values),
                 answer("memory_1", &values),
             ];
-            let end = DateTime::from_secs(1000 + seconds);
-            let span = (DateTime::from_secs(1000), end);
+            let span = (at(1000), at(1000 + seconds));
             is_complete(&answers, &with(&[None, None]), span)
         };
         assert!(!complete(0, 30) && complete(1, 30));
         assert!(!complete(3, 300) && complete(4, 300));
         let one_host = [answer("cpu_0", &[1.0]), answer("memory_0", &[1.0])];
-        let span = (DateTime::from_secs(0), DateTime::from_secs(60));
+        let span = (at(0), at(60));
         assert!(!is_complete(&one_host, &with(&[None, None]), span));
         // Where there are GPUs, their points are waited for too.
         assert!(is_complete(&one_host, &with(&[None]), span));
