@@ -88,10 +88,7 @@ pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
             CopyError::Write(error) => cannot_write(&target, error),
             error => explained(field, &file.key, error),
         };
-        let created = match target.parent() {
-            Some(folder) => fs::create_dir_all(folder),
-            None => Ok(()),
-        };
+        let created = target.parent().map_or(Ok(()), fs::create_dir_all);
         let created = created.and_then(|()| File::create_new(&target));
         let created = created.map_err(|error| cannot_write(&target, error))?;
         let mut out = BufWriter::with_capacity(PIECE, created);

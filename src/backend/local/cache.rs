@@ -102,9 +102,7 @@ impl Cache {
     /// Links the cache into a canary's own home folder.
     pub(super) fn link_into(&self, home: &Path) -> OutsideResult<()> {
         let link = home.join(&self.below);
-        if let Some(parent) = link.parent() {
-            make_folder(parent)?;
-        }
+        link.parent().map_or(Ok(()), make_folder)?;
         symlink(&self.real, &link).map_err(|source| {
             OutsideError::io(
                 format!("could not link {}", link.display()),

@@ -385,9 +385,7 @@ impl<'a> LocalChannel<'a> {
         let mut linked = Vec::new();
         for object in objects.iter() {
             let target = to.join(&object.key);
-            if let Some(parent) = target.parent() {
-                make_folder(parent)?;
-            }
+            target.parent().map_or(Ok(()), make_folder)?;
             let (path, metadata) = self.real(&object.key)?;
             if metadata.len() != object.bytes.0 {
                 let what = format!(

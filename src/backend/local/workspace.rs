@@ -239,9 +239,7 @@ pub(super) fn copy_source(files: &[SourceFile], to: &Path) -> OutsideResult<()> 
     make_folder(to)?;
     for file in files {
         let target = to.join(&file.name);
-        if let Some(parent) = target.parent() {
-            make_folder(parent)?;
-        }
+        target.parent().map_or(Ok(()), make_folder)?;
         let failed = |error| cannot_write(&target, error);
         let mut copy = File::create_new(&target).map_err(failed)?;
         file.read(|part| copy.write_all(part).map_err(failed))?;
