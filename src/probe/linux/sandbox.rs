@@ -10,11 +10,10 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
@@ -84,7 +83,8 @@ impl MountNamespace {
         self.enter().map_err(io::Error::other)?;
         let sockets = listed("net/unix", |line| Some(&line[line.find(" /")? + 1..]));
         let others = [mounts_in(folder)?, sockets.unwrap_or_default()].concat();
-        let held = held(folder)?;
+        // Still reached when another is mounted on it.
+        let held = fs::File::open(folder)?;
         let old = Path::new("/proc/self/fd").join(held.as_raw_fd().to_string());
         // What a program keeps in memory counts as its memory.
         let is_memory = statfs(folder)?.filesystem_type() == TMPFS_MAGIC;
@@ -172,14 +172,6 @@ fn listed(name: &str, place: fn(&str) -> Option<&str>) -> io::Result<Vec<PathBuf
     Ok(places.collect())
 }
 
-/// A folder that can be reached still when another is mounted on it.
-fn held(folder: &Path) -> io::Result<fs::File> {
-    fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
-        .open(folder)
-}
-
 fn remount_read_only(folder: &Path) -> io::Result<()> {
     // In a user namespace the flags that a mount has may not be taken off.
     let has = statvfs(folder)?.flags();
@@ -250,10 +242,10 @@ fn enter_namespace() -> Result<(), String> {
 /// Mounts a new /opt over the old one, with the old entries and `ml`.
 fn rebuild_opt(source: &Path) -> io::Result<()> {
     // Opened first: the old /opt cannot be reached by its name once it is covered.
-    let old = held("/opt".as_ref())?;
+    let old = fs::File::open("/opt")?;
     let entries: Vec<fs::DirEntry> = fs::read_dir("/opt")?.collect::<io::Result<_>>()?;
     // The directory may lie in /opt itself, so it is held, too.
-    let held_source = held(source)?;
+    let held_source = fs::File::open(source)?;
     let (kind, options) = (Some("tmpfs"), Some("mode=755"));
     mount(kind, "/opt", kind, MsFlags::empty(), options)?;
     let held = [old.as_raw_fd(), held_source.as_raw_fd()];
