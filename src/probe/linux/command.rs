@@ -57,12 +57,9 @@ pub(super) fn locate(program: &OsStr, search_path: Option<&OsStr>) -> Result<Pat
     Err(refused.unwrap_or_else(|| ProbeError::NotOnPath(shown(program))))
 }
 
-/// A tool of the probe's own, from the absolute folders of this process's PATH: others may hold what a change brings.
+/// A tool of the probe's own, from the folders of this process's PATH, relative ones from `/`: else they may hold what a change brings.
 pub(super) fn locate_tool(name: &str) -> Option<PathBuf> {
-    let folders = env::var_os("PATH")?;
-    env::split_paths(&folders)
-        .filter(|folder| folder.is_absolute())
-        .find_map(|folder| executable(folder.join(name)).ok())
+    which::which_in(name, env::var_os("PATH"), "/").ok()
 }
 
 fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
