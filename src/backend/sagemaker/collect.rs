@@ -58,8 +58,9 @@ struct Arrived {
 impl Arrived {
     /// A sentence where nothing at all came from some of several hosts: the others may have waited for it.
     fn caution_of_silence(&self, hosts: &[metrics::Host]) -> Option<String> {
-        let is_silent =
-            |host: &&metrics::Host| self.silent.contains(&host.name) && host.sources.is_empty();
+        let is_silent = |host: &&metrics::Host| {
+            self.silent.contains(&host.name) && host.sources == metrics::Sources::default()
+        };
         let silent = Vec::from_iter(hosts.iter().filter(is_silent).map(metrics::Host::words));
         (!silent.is_empty() && silent.len() < hosts.len()).then(|| {
             format!(

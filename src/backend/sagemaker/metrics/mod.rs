@@ -8,7 +8,7 @@ pub(in crate::backend) mod program;
 use crate::instance::Capacity;
 use crate::measurement::{HostUsage, PeakMemory, Usage, Utilization};
 use crate::metric::MemoryOf;
-use crate::units::{Bytes, Percent};
+use crate::units::{Bytes, Percent, count_as_float};
 
 /// Fewer points have no 99th percentile: it would be the highest of them.
 const FEWEST_FOR_P99: usize = 100;
@@ -22,12 +22,6 @@ pub(in crate::backend) struct Sources {
 }
 
 impl Sources {
-    pub(in crate::backend) fn is_empty(&self) -> bool {
-        [&self.probe, &self.cloudwatch, &self.debugger]
-            .into_iter()
-            .all(Usage::is_empty)
-    }
-
     /// In order of trust where it comes to memory: Debugger looks more than a hundred times as often as CloudWatch.
     fn peaks(&self, of: MemoryOf) -> [Option<&PeakMemory>; 3] {
         [&self.probe, &self.debugger, &self.cloudwatch].map(|usage| usage.peak(of))
@@ -136,17 +130,15 @@ pub(in crate::backend) fn of_each_host(hosts: &[Host]) -> Vec<HostUsage> {
 /// A share over a run from equally spaced points, each 0-100; the 99th percentile by nearest rank, absent below 100 points.
 /// `None` without a point.
 fn utilization(points: &[f64], source: &str) -> Option<Utilization> {
-    let count = u32::try_from(points.len())
-        .ok()
-        .filter(|count| *count > 0)?;
-    let mean = points.iter().sum::<f64>() / f64::from(count);
+    let mean = points.iter().sum::<f64>() / count_as_float(points.len());
     let p99 = (points.len() >= FEWEST_FOR_P99).then(|| {
         let mut sorted = points.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         Percent(sorted[(sorted.len() * 99).div_ceil(100) - 1])
     });
     // A sum of equal points can be off by the last digit.
-    Some(Utilization::new(mean.clamp(0.0, 100.0), p99, source))
+    let all = || Utilization::new(mean.clamp(0.0, 100.0), p99, source);
+    (!points.is_empty()).then(all)
 }
 
 /// A peak that is known as a share of the host's memory, which may not be known itself; `None` where the host has none.
