@@ -38,6 +38,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The machine's memory ran out.
+    pub fn out_of_memory(last_line: Option<String>) -> Self {
+        let of = MemoryOf::Machine;
+        Self::OutOfMemory { of, last_line }
+    }
+
     /// The outcome in words, without the script's text.
     pub fn words(&self) -> &'static str {
         match self {

@@ -93,7 +93,6 @@ mod tests {
     use super::super::{merge, samples};
     use super::*;
     use crate::measurement::Outcome;
-    use crate::metric::MemoryOf;
     use crate::spec::OnInconclusive;
     use crate::verdict::LineVerdict;
 
@@ -172,10 +171,7 @@ mod tests {
             ),
             (
                 |report| {
-                    report.jobs[0].measurements[2].outcome = Outcome::OutOfMemory {
-                        of: MemoryOf::Machine,
-                        last_line: None,
-                    };
+                    report.jobs[0].measurements[2].outcome = Outcome::out_of_memory(None);
                 },
                 exit::FAILED,
             ),

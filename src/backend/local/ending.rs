@@ -3,7 +3,6 @@
 use crate::grammar::distinct;
 use crate::measurement::Outcome;
 use crate::measurement::printed_figures::Printed;
-use crate::metric::MemoryOf;
 use crate::probe::{Ending, OptMl, ProbeReport};
 
 use super::cluster::ClusterHost;
@@ -75,10 +74,7 @@ pub(super) fn outcome(
         Ending::Signaled { signal } => Some(128 + signal),
     };
     match exit_code {
-        None => Outcome::OutOfMemory {
-            of: MemoryOf::Machine,
-            last_line: said,
-        },
+        None => Outcome::out_of_memory(said),
         exit_code => Outcome::Failed {
             exit_code,
             last_line: said,
@@ -152,10 +148,7 @@ mod tests {
             exit_code: Some(exit_code),
             last_line: line.map(str::to_owned),
         };
-        let of_machine = Outcome::OutOfMemory {
-            of: MemoryOf::Machine,
-            last_line: Some("MemoryError".to_owned()),
-        };
+        let of_machine = Outcome::out_of_memory(Some("MemoryError".to_owned()));
         let (bye, memory) = (Some("bye"), Some("MemoryError"));
         let no_column = "no such column: age";
         for (ending, failure_file, last_line, machine_was_full, expected) in [

@@ -16,7 +16,6 @@ use crate::backend::note_opened;
 use crate::grammar::list;
 use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome};
-use crate::metric::MemoryOf;
 use crate::probe::{Ending, ProbeReport};
 use crate::secret::SecretMask;
 use crate::units::Seconds;
@@ -169,10 +168,8 @@ impl CanaryUnderWay<'_> {
         if matches!(measurement.outcome, Outcome::Failed { .. })
             && endings.any(|ending| ending == Ending::OutOfMemory)
         {
-            measurement.outcome = Outcome::OutOfMemory {
-                of: MemoryOf::Machine,
-                last_line: measurement.outcome.last_line().map(str::to_owned),
-            };
+            let last_line = measurement.outcome.last_line().map(str::to_owned);
+            measurement.outcome = Outcome::out_of_memory(last_line);
         }
         // What passed before the script, on the host where it ran longest, where it was started after its packages were installed.
         if let ProbeWay::Source {

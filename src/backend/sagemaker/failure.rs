@@ -4,7 +4,6 @@
 //! and counts only for whether memory ran out.
 
 use crate::measurement::Outcome;
-use crate::metric::MemoryOf;
 
 /// What runtimes say when memory ran out; compared without regard to case.
 const MEMORY_WORDS: &str = "out of memory, outofmemoryerror, memoryerror, std::bad_alloc, \
@@ -41,7 +40,7 @@ impl FailureClass {
                 Self::Outcome(Outcome::NoCapacity)
             }
             "ClientError" if mentions(text, PLATFORM_MEMORY_WORDS) => {
-                Self::Outcome(out_of_memory(None))
+                Self::Outcome(Outcome::out_of_memory(None))
             }
             "ClientError" => Self::Configuration(text.to_owned()),
             _ => Self::Unknown,
@@ -54,18 +53,11 @@ fn of_script(text: &str) -> Outcome {
     let last_line = last_line(text);
     let killed = exit_code.is_some_and(|code| KILLED.contains(&code));
     match killed || mentions(text, MEMORY_WORDS) {
-        true => out_of_memory(last_line),
+        true => Outcome::out_of_memory(last_line),
         false => Outcome::Failed {
             exit_code,
             last_line,
         },
-    }
-}
-
-fn out_of_memory(last_line: Option<String>) -> Outcome {
-    Outcome::OutOfMemory {
-        of: MemoryOf::Machine,
-        last_line,
     }
 }
 

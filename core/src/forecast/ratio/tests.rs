@@ -289,13 +289,7 @@ fn memory_grows_in_percent_of_the_host_and_running_out_of_it_settles_that() {
     is_near(growth.percent(CERTAINTY).point, 25.0, 0.5);
     is_near(growth.difference(CERTAINTY).point, 10.0, 0.5);
     let mut out = peaks(1.0);
-    out[8] = ended(
-        out[8].clone(),
-        Outcome::OutOfMemory {
-            of: crate::metric::MemoryOf::Machine,
-            last_line: None,
-        },
-    );
+    out[8] = ended(out[8].clone(), Outcome::out_of_memory(None));
     assert_eq!(
         compare_memory(&peaks(1.0), &out, &base_percent)
             .unwrap_err()

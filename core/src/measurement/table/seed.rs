@@ -77,7 +77,6 @@ fn percent_or_missing(utilization: Option<&Utilization>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::MemoryOf;
     use crate::units::{Bytes, Fraction};
 
     #[test]
@@ -90,10 +89,7 @@ mod tests {
                 "churn, \"new\"".to_owned(),
                 "ml.m5.2xlarge".parse().unwrap(),
                 Fraction(0.01),
-                Outcome::OutOfMemory {
-                    of: MemoryOf::Machine,
-                    last_line: None,
-                },
+                Outcome::out_of_memory(None),
             )
         };
         run.usage.cpu_percent = Some(Utilization {

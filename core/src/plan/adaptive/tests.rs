@@ -242,10 +242,7 @@ fn a_run_without_a_time_or_that_failed_ends_the_design_and_a_size_without_supply
             exit_code: None,
             last_line: None,
         },
-        Outcome::OutOfMemory {
-            of: crate::metric::MemoryOf::Machine,
-            last_line: None,
-        },
+        Outcome::out_of_memory(None),
         Outcome::Stopped,
         Outcome::NoCapacity,
     ] {
