@@ -48,17 +48,13 @@ fn parse(field: &str, uri: &S3Uri, content: &[u8]) -> OutsideResult<NamedKeys> {
     let Ok(entries) = serde_json::from_slice::<Vec<serde_json::Value>>(content) else {
         return Err(wrong("is not a manifest, which is one JSON array"));
     };
-    let mut entries = entries.into_iter();
-    let first = entries.next();
-    let prefix = first.as_ref().and_then(|head| head.get("prefix"));
-    let Some(prefix) = prefix.and_then(|prefix| prefix.as_str()) else {
+    let Some(prefix) = entries.first().and_then(|head| head["prefix"].as_str()) else {
         return Err(wrong("does not begin with its prefix"));
     };
     let prefix = S3Uri::read(prefix, field)?;
-    let key = |key: serde_json::Value| key.as_str().map(str::to_owned);
-    let keys = entries.map(|entry| key(entry).filter(|key| !key.is_empty()));
-    let keys: Option<BTreeSet<String>> = keys.collect();
-    match keys {
+    let keys = entries[1..].iter().map(|key| key.as_str());
+    let keys = keys.map(|key| key.filter(|key| !key.is_empty()).map(str::to_owned));
+    match keys.collect::<Option<BTreeSet<String>>>() {
         None => Err(wrong("names something that is not a key")),
         Some(keys) if keys.is_empty() => Err(wrong("names no object")),
         Some(keys) => Ok((prefix, keys)),
