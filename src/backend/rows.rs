@@ -97,8 +97,7 @@ pub(super) async fn copy<S: RangeSource<Error = OutsideError>>(
         let copied = copied.map_err(explained)?;
         out.flush().map_err(|error| cannot_write(&target, error))?;
         tracing::debug!("{}: {} of rows copied", file.key, copied.bytes);
-        all.bytes = all.bytes + copied.bytes;
-        all.left += copied.left;
+        all = all + copied;
     }
     match all.bytes.0 {
         0 => Err(OutsideError::of(format!(

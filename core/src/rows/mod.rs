@@ -49,7 +49,7 @@ pub trait RangeSource {
 }
 
 /// What was copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, derive_more::Add)]
 pub struct Copied {
     /// Of rows, without header and footer.
     pub bytes: Bytes,

@@ -164,9 +164,7 @@ impl LocalBackend {
                 continue;
             };
             let started = Instant::now();
-            let copied = from.copy(drawn, &to)?;
-            rows.bytes = rows.bytes + copied.bytes;
-            rows.left += copied.left;
+            rows = rows + from.copy(drawn, &to)?;
             // The full run draws nothing: it is no time that grows with the data.
             drawing = drawing + Seconds(started.elapsed().as_secs_f64());
         }

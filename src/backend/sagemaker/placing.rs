@@ -111,9 +111,7 @@ impl ReadyJob<'_> {
                 DataWay::Rows(drawn) => {
                     let base = self.base(channel)?;
                     let copied = objects.copy_rows(&base, drawn, &place).await?;
-                    let all = rows.get_or_insert_default();
-                    all.bytes = all.bytes + copied.bytes;
-                    all.left += copied.left;
+                    rows = Some(rows.unwrap_or_default() + copied);
                 }
                 DataWay::Copies => {
                     let base = self.base(channel)?;
