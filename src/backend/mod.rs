@@ -316,7 +316,7 @@ pub enum CanaryProgress<'a> {
 }
 
 /// What a canary run gave: the measurement, and what belongs into the job log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CanaryResult {
     pub measurement: Measurement,
     /// The last lines that a failed run printed; hostile text, for the job log only.

@@ -339,9 +339,7 @@ impl Ready for ReplayJob<'_> {
         let measured = self.replay(run).map(|measurement| {
             CanaryState::Measured(Box::new(CanaryResult {
                 measurement,
-                log_tail: Vec::new(),
-                log: Vec::new(),
-                ended_pools: Vec::new(),
+                ..CanaryResult::default()
             }))
         });
         measured.into()

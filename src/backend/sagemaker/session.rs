@@ -159,10 +159,9 @@ impl<'a> Session<'a> for JobSession<'a> {
             let objects = Objects::default();
             let mut data = ChannelData::new(&channel.name, channel.sample.is_drawn(), objects);
             if FileSystem::of_uri(&channel.uri).is_none() {
-                let field = format!("jobs.{}.training.channels.{}", job.name, channel.name);
-                let listed = listing::list(&aws.s3, &field, channel).await?;
+                let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
+                let listed = listing::list(&aws.s3, &copy.field, channel).await?;
                 if channel.sample == ChannelSample::Rows {
-                    let copy = JobObjects::of_channel(aws.s3.clone(), job, channel);
                     let (base, tags) = (&listed.base, &listed.tags);
                     data.rows = Some(copy.row_blocks(base, &listed.objects, tags).await?);
                     self.notes.add(format!(
