@@ -67,18 +67,15 @@ pub(super) fn outcome(
         Ending::Exited { code: 0 } => return Outcome::Completed,
         Ending::TimedOut => return Outcome::TimedOut,
         Ending::Stopped { .. } => return Outcome::Stopped,
-        Ending::OutOfMemory => None,
-        _ if ran_out && machine_was_full => None,
-        Ending::Exited { code } => Some(code),
+        Ending::OutOfMemory => return Outcome::out_of_memory(said),
+        _ if ran_out && machine_was_full => return Outcome::out_of_memory(said),
+        Ending::Exited { code } => code,
         // A shell reports this code for a process that a signal ended.
-        Ending::Signaled { signal } => Some(128 + signal),
+        Ending::Signaled { signal } => 128 + signal,
     };
-    match exit_code {
-        None => Outcome::out_of_memory(said),
-        exit_code => Outcome::Failed {
-            exit_code,
-            last_line: said,
-        },
+    Outcome::Failed {
+        exit_code: Some(exit_code),
+        last_line: said,
     }
 }
 
