@@ -109,16 +109,16 @@ impl ReadyJob<'_> {
             match way {
                 DataWay::Whole => {}
                 DataWay::Rows(drawn) => {
-                    let base = self.base(channel)?;
-                    let copied = objects.copy_rows(&base, drawn, &place).await?;
+                    let base = self.base(channel);
+                    let copied = objects.copy_rows(base, drawn, &place).await?;
                     rows = Some(rows.unwrap_or_default() + copied);
                 }
                 DataWay::Copies => {
-                    let base = self.base(channel)?;
-                    objects.copy(&base, &data.objects, &place).await?;
+                    let base = self.base(channel);
+                    objects.copy(base, &data.objects, &place).await?;
                 }
                 DataWay::Manifest => {
-                    let content = manifest(&objects.field, &self.base(channel)?, &data.objects)?;
+                    let content = manifest(&objects.field, self.base(channel), &data.objects)?;
                     let objects = JobObjects::of_output(objects.s3, job);
                     objects.put(&place, content, "application/json").await?;
                 }

@@ -46,11 +46,9 @@ pub(super) struct KeptPool {
 }
 
 impl ReadyJob<'_> {
-    pub(super) fn base(&self, channel: &Channel) -> OutsideResult<S3Uri> {
-        let (job, name) = (&self.job.name, &channel.name);
-        let field = format!("jobs.{job}.training.channels.{name}.uri");
-        let known = self.bases.get(name).cloned();
-        known.map_or_else(|| S3Uri::read(&channel.uri, &field), Ok)
+    pub(super) fn base(&self, channel: &Channel) -> &S3Uri {
+        let known = self.bases.get(&channel.name);
+        known.expect("what is sampled was listed before its canaries were planned")
     }
 
     /// The number of canaries of a configuration that run at a time; at least 1.
