@@ -51,14 +51,9 @@ impl SourceFile {
         let length = file.metadata().map_err(unreadable)?.len();
         let mut hash = BlobHash::new(&self.blob, length);
         let mut chunk = vec![0; 1 << 16];
-        loop {
-            match file.read(&mut chunk).map_err(unreadable)? {
-                0 => break,
-                count => {
-                    hash.update(&chunk[..count]);
-                    take(&chunk[..count])?;
-                }
-            }
+        while let count @ 1.. = file.read(&mut chunk).map_err(unreadable)? {
+            hash.update(&chunk[..count]);
+            take(&chunk[..count])?;
         }
         match hash.end() == self.blob {
             true => Ok(()),
