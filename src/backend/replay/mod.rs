@@ -11,7 +11,7 @@ use super::{
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
-use crate::grammar::{distinct, first_of};
+use crate::grammar::{count, distinct, first_of};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
@@ -182,10 +182,7 @@ impl<'a> ReplayJob<'a> {
             fraction: run.fraction,
             ..recorded.clone()
         };
-        Ok(match run.max_runtime {
-            Some(limit) => within(limit, measurement),
-            None => measurement,
-        })
+        Ok(within(run.max_runtime, measurement))
     }
 
     /// Its recorded runs, each with whether it was handed out.
@@ -244,10 +241,8 @@ impl<'a> ReplayJob<'a> {
     fn lacks(&self, what: &str, instance: &InstanceConfiguration) -> OutsideError {
         let left = tally(self.unused(instance).iter().map(|(run, _)| run.fraction));
         let help = if !left.is_empty() {
-            let runs = left.into_iter().map(|(fraction, count)| match count {
-                1 => format!("1 run with {}", share(fraction)),
-                count => format!("{count} runs with {}", share(fraction)),
-            });
+            let runs = left.into_iter();
+            let runs = runs.map(|(of, runs)| format!("{} with {}", count(runs, "run"), share(of)));
             format!(
                 "left on {instance}: {}; {RECORD}, or change `canary`",
                 listed(runs)
@@ -347,11 +342,11 @@ impl Ready for ReplayJob<'_> {
 }
 
 /// What a machine that ends the run at `limit` would have measured: of a longer run only that it took longer.
-fn within(limit: Seconds, recorded: Measurement) -> Measurement {
-    let took = recorded.time();
-    if took.is_none_or(|took| took <= limit) {
+fn within(limit: Option<Seconds>, recorded: Measurement) -> Measurement {
+    let is_longer = |limit: &Seconds| recorded.time().is_some_and(|took| took > *limit);
+    let Some(limit) = limit.filter(is_longer) else {
         return recorded;
-    }
+    };
     Measurement {
         outcome: Outcome::TimedOut,
         phases: Phases::default(),
