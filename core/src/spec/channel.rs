@@ -219,9 +219,7 @@ impl Reader<'_> {
         let is_s3 = uri.starts_with("s3:");
         match &file_system {
             Some(file_system) if !is_here => {
-                let help = "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`";
-                let problem = file_system.as_ref().err();
-                self.form(&uri_at, uri, problem.map(|problem| (*problem, help)));
+                self.form(&uri_at, uri, file_system.as_ref().err().copied());
                 self.check_file_system(at, channel, in_vpc);
             }
             None if !is_here && (is_s3 || self.is_on(RunPlace::Cloud)) => {

@@ -1,9 +1,13 @@
 //! A channel in a file system: `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
 
+use super::kind::first_problem;
 use super::limits;
 
 /// SageMaker's limit for a directory.
 const LONGEST_DIRECTORY: usize = 4096;
+
+const HELP: &str =
+    "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`";
 
 /// A file system that SageMaker mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,38 +27,32 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// Reads a URI. `None` if it does not name a file system; `Err` if it does, wrongly.
-    pub fn of_uri(uri: &str) -> Option<Result<Self, &'static str>> {
+    /// Reads a URI. `None` if it does not name a file system; `Err` if it does, wrongly: the problem, and what to write.
+    pub fn of_uri(uri: &str) -> Option<Result<Self, (&'static str, &'static str)>> {
         let (kind, rest) = match (uri.strip_prefix("efs://"), uri.strip_prefix("fsx://")) {
             (Some(rest), _) => (FileSystemKind::Efs, rest),
             (_, Some(rest)) => (FileSystemKind::FsxLustre, rest),
             _ => return None,
         };
-        Some(Self::of_parts(kind, rest))
-    }
-
-    fn of_parts(kind: FileSystemKind, rest: &str) -> Result<Self, &'static str> {
         let slash = rest.find('/').unwrap_or(rest.len());
         let (id, directory) = rest.split_at(slash);
-        if !limits::is_file_system(id) {
-            return Err("names no file system");
-        }
-        if directory.trim_matches('/').is_empty()
-            && (kind == FileSystemKind::FsxLustre || directory.is_empty())
-        {
-            return Err("names no directory");
-        }
-        if directory.chars().count() > LONGEST_DIRECTORY {
-            return Err("is longer than SageMaker's limit of 4096 characters");
-        }
-        if directory.chars().any(char::is_control) {
-            return Err("holds a control character");
-        }
-        Ok(Self {
-            kind,
-            id: id.to_owned(),
-            directory: directory.to_owned(),
-        })
+        let is_root = directory.trim_matches('/').is_empty();
+        let problem = first_problem! {
+            !limits::is_file_system(id) => "names no file system", HELP;
+            directory.is_empty() || is_root && kind == FileSystemKind::FsxLustre => "names no directory", HELP;
+            directory.chars().count() > LONGEST_DIRECTORY =>
+                "is longer than SageMaker's limit of 4096 characters", HELP;
+            directory.chars().any(char::is_control) => "holds a control character", HELP;
+        };
+        let (id, directory) = (id.to_owned(), directory.to_owned());
+        Some(problem.map_or(
+            Ok(Self {
+                kind,
+                id,
+                directory,
+            }),
+            Err,
+        ))
     }
 }
 
@@ -91,7 +89,7 @@ mod tests {
             ("fsx://fs-01234567/", "names no directory"),
             ("fsx://fs-01234567/a\nb", "holds a control character"),
         ] {
-            assert_eq!(FileSystem::of_uri(bad), Some(Err(why)), "{bad}");
+            assert_eq!(FileSystem::of_uri(bad), Some(Err((why, HELP))), "{bad}");
         }
     }
 }

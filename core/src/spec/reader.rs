@@ -318,12 +318,8 @@ impl Reader<'_> {
 
     /// Adds a warning about a valid value.
     pub(super) fn warn(&mut self, at: &At, message: impl Into<String>) {
-        self.warnings.push(SpecProblem {
-            field: at.path.clone(),
-            message: message.into(),
-            span: Some(self.span(at)),
-            ..SpecProblem::default()
-        });
+        let warning = SpecProblem::of(&at.path, message, Some(self.span(at)));
+        self.warnings.push(warning);
     }
 
     /// Says of a key that is written that it does nothing under the chosen backend.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::keys::{List, mapping};
-use super::kind::{AnyText, Refined, Text, forms};
+use super::kind::{AnyText, Refined, Text, first_problem, forms};
 use super::limits::{ENVIRONMENT_TEXT, HYPERPARAMETER_NAME};
 use super::reader::{At, Reader, quoted, rules};
 use super::{Job, Training, limits};
@@ -146,22 +146,19 @@ forms! {
     /// The name of a hyperparameter that is the script's own.
     OwnHyperparameter: |name| {
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '=';
-        if name.starts_with('-') || name.contains(is_odd) {
-            let help = "write the name alone, such as `data_fraction`: the script gets `--data_fraction 0.01`";
-            return Some(("cannot be a hyperparameter's name", help));
+        first_problem! {
+            name.starts_with('-') || name.contains(is_odd) => "cannot be a hyperparameter's name",
+                "write the name alone, such as `data_fraction`: the script gets `--data_fraction 0.01`";
+            limits::is_hyperparameter_of_sagemaker(name) => "is one of SageMaker's own settings",
+                "name a hyperparameter that the script reads";
         }
-        let help = "name a hyperparameter that the script reads";
-        limits::is_hyperparameter_of_sagemaker(name)
-            .then_some(("is one of SageMaker's own settings", help))
     };
     /// The name of a variable that is the script's own.
-    OwnVariable: |name| {
-        if !limits::is_variable_name(name) {
-            let help = "write letters, digits and underscores, no digit first, such as `DATA_FRACTION`";
-            return Some(("cannot be a variable's name", help));
-        }
-        let help = "name a variable that the script alone reads, such as `DATA_FRACTION`";
-        limits::is_variable_of_others(name).then_some(("has a meaning to other programs", help))
+    OwnVariable: |name| first_problem! {
+        !limits::is_variable_name(name) => "cannot be a variable's name",
+            "write letters, digits and underscores, no digit first, such as `DATA_FRACTION`";
+        limits::is_variable_of_others(name) => "has a meaning to other programs",
+            "name a variable that the script alone reads, such as `DATA_FRACTION`";
     };
 }
 
