@@ -18,7 +18,7 @@ const MOST_CACHES: usize = 20;
 pub(super) const ENTRY: BackendEntry = BackendEntry {
     place: RunPlace::This,
     check,
-    ..BackendEntry::ANY
+    max_runtime: |_| None,
 };
 
 mapping! {

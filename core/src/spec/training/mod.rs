@@ -103,21 +103,12 @@ struct BackendEntry {
     max_runtime: fn(&Training) -> Option<Seconds>,
 }
 
-impl BackendEntry {
-    /// For backends to start from.
-    const ANY: Self = Self {
-        place: RunPlace::Unknown,
-        check: |_, _, _| {},
-        max_runtime: |_| None,
-    };
-}
-
 /// Nothing is run, so a job that is written for another backend stands as it is.
 const REPLAY: BackendEntry = BackendEntry {
     place: RunPlace::Recorded,
+    check: |_, _, _| {},
     // The default of the backend that the job is written for.
     max_runtime: |keys| (keys.sagemaker.image.as_ref()).and(Some(sagemaker::MAX_RUNTIME)),
-    ..BackendEntry::ANY
 };
 
 impl Reader<'_> {
