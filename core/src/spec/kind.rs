@@ -322,12 +322,14 @@ pub(super) fn quantity_schema(written: WrittenForm) -> Json {
 
 /// A type whose values are written as one of a few words.
 pub trait Words: Copy + PartialEq + 'static {
-    const WORDS: &'static [(&'static str, Self)];
+    /// Each word with its value.
+    fn by_word() -> Vec<(&'static str, Self)>;
 
     /// The word of a spec, which SageMaker has too.
     fn word(self) -> &'static str {
-        let written = Self::WORDS.iter().find(|(_, meant)| *meant == self);
-        written.map_or("", |(word, _)| *word)
+        let mut all = Self::by_word().into_iter();
+        let written = all.find(|(_, meant)| *meant == self);
+        written.map_or("", |(word, _)| word)
     }
 }
 
@@ -342,13 +344,13 @@ macro_rules! word_kinds {
                 type Value = Self;
 
                 fn read(node: &$crate::spec::yaml::Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
-                    let words = Self::WORDS.iter();
-                    let words = words.map(|(word, meant)| (serde_json::json!(word), *meant));
+                    let words = Self::by_word().into_iter();
+                    let words = words.map(|(word, meant)| (serde_json::json!(word), meant));
                     reader.one_of(&words.collect::<Vec<_>>(), node, at)
                 }
 
                 fn schema(_: &mut Definitions) -> serde_json::Value {
-                    let words = Self::WORDS.iter().map(|(word, _)| *word);
+                    let words = Self::by_word().into_iter().map(|(word, _)| word);
                     serde_json::json!({ "enum": words.collect::<Vec<_>>() })
                 }
             }
@@ -367,7 +369,9 @@ macro_rules! words {
         }
 
         impl $crate::spec::Words for $kind {
-            const WORDS: &'static [(&'static str, Self)] = &[$($(($word, Self::$value),)?)+];
+            fn by_word() -> Vec<(&'static str, Self)> {
+                vec![$($(($word, Self::$value),)?)+]
+            }
         })+
 
         $crate::spec::kind::word_kinds!($($kind),+);

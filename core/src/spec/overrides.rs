@@ -70,15 +70,9 @@ impl Spec {
 }
 
 impl Words for LineKind {
-    const WORDS: &'static [(&'static str, Self)] = &{
-        let mut words = [("", Self::ALL[0]); Self::ALL.len()];
-        let mut index = 0;
-        while index < words.len() {
-            words[index] = (Self::ALL[index].fixed_key(), Self::ALL[index]);
-            index += 1;
-        }
-        words
-    };
+    fn by_word() -> Vec<(&'static str, Self)> {
+        Self::ALL.map(|kind| (kind.fixed_key(), kind)).to_vec()
+    }
 }
 
 word_kinds!(LineKind);
