@@ -99,12 +99,6 @@ impl Job {
     }
 }
 
-impl PartialEq for PrintedMetric {
-    fn eq(&self, other: &Self) -> bool {
-        (self.name(), self.pattern.as_str()) == (other.name(), other.pattern.as_str())
-    }
-}
-
 /// The last line of the engine's error, which says what is wrong; the lines before it show the pattern.
 fn last_words(error: &str) -> String {
     let last = error.lines().last().unwrap_or(error);
