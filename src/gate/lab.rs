@@ -441,14 +441,9 @@ impl<'a> Lab<'a> {
         }
         let broke_off = self.states[0].broke_off.take();
         let failure = self.states[0].failure.take();
-        if let Some(why) = &self.given_up {
-            plan.leave_out_alternatives(why);
-        }
         let alternatives = plan.all[1..].iter_mut().zip(&mut self.states[1..]);
-        for (alternative, state) in alternatives {
-            if let Some(why) = state.why_not.take()
-                && alternative.runs.is_ok()
-            {
+        for (alternative, state) in alternatives.filter(|(one, _)| one.runs.is_ok()) {
+            if let Some(why) = self.given_up.clone().or_else(|| state.why_not.take()) {
                 alternative.runs = Err(why);
             }
         }

@@ -128,13 +128,6 @@ impl Plan {
         alternatives.map(|one| (&one.instance, why(one))).collect()
     }
 
-    /// Marks the alternatives that were still to be measured as not measured.
-    pub fn leave_out_alternatives(&mut self, why: &NotMeasured) {
-        for alternative in self.all[1..].iter_mut().filter(|one| one.runs.is_ok()) {
-            alternative.runs = Err(why.clone());
-        }
-    }
-
     /// The worst-case cost of all planned runs, including those of measured alternatives; `None` where a price is missing. In the adaptive
     /// design one that was given up later counts too, for it may have run.
     pub fn total_worst_case(&self) -> Option<Usd> {

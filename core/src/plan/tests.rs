@@ -202,7 +202,7 @@ fn alternatives_are_measured_while_they_fit_and_never_refuse_the_job() {
     });
     assert_eq!(plan.all[2].runs, Ok(PlannedRuns::Fixed(own.collect())));
     // Once the job's own canaries failed, those that were to come are left out, and what they would cost.
-    plan.leave_out_alternatives(&NotMeasured::CodeFailed);
+    plan.all[2].runs = Err(NotMeasured::CodeFailed);
     assert_eq!(
         outcomes(&plan)[1],
         "local: the training code failed on the job's instance"
