@@ -147,14 +147,9 @@ struct NextRung {
     upper: f64,
 }
 
-/// The next canary, or why there is none. Deterministic.
-pub fn next(situation: &Situation) -> Result<RoundRun, StopReason> {
-    let time = CanaryTime::learn(situation.measurements);
-    next_by(situation, time.as_ref())
-}
-
-/// The same by times that were learned from the runs that have ended: some of the situation's may still be supposed.
-fn next_by(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun, StopReason> {
+/// The next canary, or why there is none. Deterministic. Its time is learned from the runs that have ended: some of the situation's may
+/// still be supposed.
+fn next_run(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun, StopReason> {
     let is_bad = |run: &Measurement| !run.is_completed() && run.outcome != Outcome::TimedOut;
     if situation.measurements.iter().any(is_bad) {
         return Err(StopReason::Ended);

@@ -2,7 +2,7 @@
 //!
 //! Pure: turns spec and listed data into runs, before money is spent. The fixed design has `replicates` runs of every
 //! fraction at every work level. The adaptive design chooses its next run from what was measured and spent so far
-//! ([`next`]).
+//! ([`next_round`]).
 
 mod account;
 mod adaptive;
@@ -23,7 +23,7 @@ pub use account::{
 };
 pub use adaptive::{
     Aim, LadderSize, NARROW, Reached, RoundRule, RoundRun, Rung, Situation, StopReason,
-    begun_full_run, has_enough, limit_of_full_run, next, next_round, shortest_for_memory,
+    begun_full_run, has_enough, limit_of_full_run, next_round, shortest_for_memory,
 };
 pub use aim::{aim, aim_without_lines};
 pub use counts::{PART_OF_THE_SHARE, with_count};
@@ -77,7 +77,7 @@ pub struct KnownBefore<'a> {
 /// Plans a job's design over its listed data.
 ///
 /// The fixed design on `instance` must fit the spend limit as a whole; else it is an error. Alternatives follow in the order of
-/// the spec, as long as they fit the remaining limit. The adaptive design is checked against the limit run by run ([`next`]),
+/// the spec, as long as they fit the remaining limit. The adaptive design is checked against the limit run by run ([`next_round`]),
 /// so its plan is only what it may choose from.
 pub fn plan(
     job: &Job,

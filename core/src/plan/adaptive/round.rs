@@ -6,7 +6,7 @@
 
 use super::{
     Aim, LIMIT_SHARE, LONGEST_JUMP, NextRung, PART_OF_THE_SECOND, RoundRun, Rung, Situation,
-    StopReason, candidate, has_enough, next, next_by,
+    StopReason, candidate, has_enough, next_run,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, supposed};
 use crate::measurement::Measurement;
@@ -19,7 +19,7 @@ const UNSEEN: f64 = 1.5;
 /// How a round is made.
 #[derive(Clone, Copy)]
 pub struct RoundRule<'a> {
-    /// The most runs of a round; 1 is the design run by run, as [`next`] gives it.
+    /// The most runs of a round; 1 is the design run by run, as [`next_round`] gives it.
     pub at_once: usize,
     /// What each further run of a round sets aside beyond its limit, as long as stopping it takes.
     pub beside: Seconds,
@@ -37,8 +37,9 @@ pub fn next_round(
     situation: &Situation,
     rule: &RoundRule<'_>,
 ) -> Result<Vec<RoundRun>, StopReason> {
-    let alone = next(situation)?;
-    let Some(time) = CanaryTime::learn(situation.measurements) else {
+    let time = CanaryTime::learn(situation.measurements);
+    let alone = next_run(situation, time.as_ref())?;
+    let Some(time) = time else {
         let second = beside_the_first(situation, rule, &alone.rung);
         let second = second.map(|rung| RoundRun { rung, ..alone });
         return Ok([alone].into_iter().chain(second).collect());
@@ -116,7 +117,7 @@ impl DraftRound<'_> {
         let next = match (self.situation.completed().count(), after.aim) {
             (1, Aim::GoOn) => self.farthest_unseen(&after),
             _ => {
-                let next = next_by(&after, Some(self.time)).ok()?;
+                let next = next_run(&after, Some(self.time)).ok()?;
                 Some(candidate(&next.rung, self.time))
             }
         };

@@ -5,6 +5,7 @@ use super::{
     UPPER, candidate,
 };
 use crate::forecast::{CanaryTime, FEWEST_RUNS, FEWEST_SIZES};
+use crate::grammar::distinct;
 use crate::measurement::{Measurement, Outcome};
 use crate::metric::MemoryOf;
 use crate::units::{Seconds, count_as_float};
@@ -18,10 +19,7 @@ pub fn has_enough(measurements: &[Measurement]) -> bool {
 /// The number of sizes of the runs that completed.
 fn sizes(measurements: &[Measurement]) -> usize {
     let completed = measurements.iter().filter(|run| run.is_completed());
-    let mut fractions: Vec<f64> = completed.map(|run| run.fraction.0).collect();
-    fractions.sort_by(f64::total_cmp);
-    fractions.dedup();
-    fractions.len()
+    distinct(completed.map(|run| run.fraction)).len()
 }
 
 /// The shortest run that measures this memory, where a forecast of it needs more such runs; `None` where it has enough, or where

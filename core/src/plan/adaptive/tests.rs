@@ -7,19 +7,17 @@ use crate::units::count_as_float;
 const LADDER: [f64; 7] = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 
 pub(super) fn ladder(percentages: &[f64]) -> Vec<Rung> {
-    percentages
-        .iter()
-        .map(|percent| Rung {
-            size: LadderSize {
-                fraction: Fraction(percent / 100.0),
-                objects: 1,
-                bytes: Bytes(1),
-                share: percent / 100.0,
-            },
-            work: 1.0,
-            supply: None,
-        })
-        .collect()
+    let rung = |percent: &f64| Rung {
+        size: LadderSize {
+            fraction: Fraction(percent / 100.0),
+            objects: 1,
+            bytes: Bytes(1),
+            share: percent / 100.0,
+        },
+        work: 1.0,
+        supply: None,
+    };
+    percentages.iter().map(rung).collect()
 }
 
 pub(super) fn run(percent: f64, seconds: f64) -> Measurement {
@@ -72,6 +70,12 @@ fn percent_of(run: &RoundRun) -> f64 {
     (run.rung.size.fraction.0 * 1000.0).round() / 10.0
 }
 
+/// By the times of the runs that there are.
+fn next(situation: &Situation) -> Result<RoundRun, StopReason> {
+    let time = CanaryTime::learn(situation.measurements);
+    next_run(situation, time.as_ref())
+}
+
 /// The size in percent, or why there is none.
 fn said(next: &Result<RoundRun, StopReason>) -> String {
     match next {
@@ -88,10 +92,8 @@ fn simulate(
     let mut measurements = start.measurements.to_vec();
     let mut order = Vec::new();
     for _ in 0..100 {
-        let spent = measurements
-            .iter()
-            .filter_map(|run| run.training_seconds)
-            .sum();
+        let times = measurements.iter().filter_map(|run| run.training_seconds);
+        let spent = times.sum();
         let now = Situation {
             measurements: &measurements,
             spent,
@@ -100,7 +102,7 @@ fn simulate(
         let next = next(&now);
         assert_eq!(
             next,
-            super::next(&now),
+            self::next(&now),
             "the same situation gives the same answer"
         );
         let next = match next {
