@@ -81,7 +81,7 @@ mapping! {
         with design: DesignKeys as Design => FieldRule::BASE.uncounted();
         /// The numbers of machines that canaries run on, where `instance` has several: all on the first, and one canary on each
         /// other. Default: one and all machines on SageMaker, all machines elsewhere.
-        plain counts: CanaryCounts => FieldRule::BASE.uncounted();
+        plain counts: List<Count> as CanaryCounts => FieldRule::BASE.uncounted();
         /// The most that the canaries of the job may cost in one check, in US dollars. Default: 5 USD.
         plain spend_limit: Usd, or Usd(5.0) => FieldRule::BASE.uncounted();
         /// In place of dollars, the machine time of all canaries in one check on machines without a price. Without it, or

@@ -1,13 +1,10 @@
 //! On how many machines the canaries of a configuration run.
 
-use super::keys::List;
-use super::kind::{Count, Refined};
-use super::reader::{At, Reader};
 use super::{Job, Level, LineKind};
 use crate::metric::Metric;
 
 /// On how many machines canaries run, where the full run takes several.
-#[derive(Debug, Clone, PartialEq, Eq, Default, derive_more::Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, derive_more::Display, derive_more::From)]
 pub enum CanaryCounts {
     /// All on as many as the full run has.
     #[display("all machines")]
@@ -18,16 +15,8 @@ pub enum CanaryCounts {
     OneAndAll,
     /// As written, rising: all on the first, and one canary on each other.
     #[display("{_0:?}")]
+    #[from]
     Written(Vec<u32>),
-}
-
-impl Refined for CanaryCounts {
-    type Of = List<Count>;
-    type Value = Self;
-
-    fn refine(counts: Vec<u32>, _: &At, _: &mut Reader<'_>) -> Option<Self> {
-        Some(Self::Written(counts))
-    }
 }
 
 /// The counts of machines that the canaries of one configuration run on.

@@ -184,21 +184,14 @@ impl Refined for Groups {
 }
 
 /// Machines as people say them, or named groups of them.
-pub(super) enum Instance {}
+pub(super) type Instance = Either<EqualMachines, Groups>;
 
-impl Refined for Instance {
-    type Of = Either<EqualMachines, Groups>;
-    type Value = InstanceConfiguration;
-
-    fn refine(
-        read: Either<(InstanceType, u32), InstanceConfiguration>,
-        _: &At,
-        _: &mut Reader<'_>,
-    ) -> Option<InstanceConfiguration> {
-        Some(match read {
+impl From<Either<(InstanceType, u32), Self>> for InstanceConfiguration {
+    fn from(read: Either<(InstanceType, u32), Self>) -> Self {
+        match read {
             Either::Short(machines) => homogeneous(machines),
             Either::Long(groups) => groups,
-        })
+        }
     }
 }
 

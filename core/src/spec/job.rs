@@ -67,7 +67,7 @@ mapping! {
         /// The full run: its code, its data and its settings.
         required training: Training;
         /// The machines of the full run. The budget is judged on them.
-        required instance: Instance;
+        required instance: Instance as InstanceConfiguration;
         /// Other configurations to compare, which never change the exit code. A range, `1-8x ml.m5.xlarge`, has a row for each
         /// power of two and its end. Without this key groups on SageMaker are compared with their largest type alone; `[]` asks for none.
         optional alternatives: AlternativeRows;

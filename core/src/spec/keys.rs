@@ -371,8 +371,8 @@ macro_rules! meaning {
     (optional $kind:ty) => {
         Option<<$kind as $crate::spec::kind::Kind>::Value>
     };
-    (required $kind:ty) => {
-        $crate::spec::keys::meaning!(optional $kind)
+    (required $kind:ty $(as $meaning:ty)?) => {
+        $crate::spec::keys::meaning!(optional $kind $(as $meaning)?)
     };
     ($need:ident $kind:ty as $meaning:ty $(=> $rule:expr)?) => {
         $meaning
@@ -391,10 +391,10 @@ macro_rules! key {
         <$kind>::default()
     };
     (required $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
-        $entries.take::<$kind>(stringify!($field), true, $doc, $reader)
+        $entries.take::<$kind>(stringify!($field), true, $doc, $reader).map(Into::into)
     };
     (optional $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
-        $entries.take::<$kind>(stringify!($field), false, $doc, $reader)
+        $entries.take::<$kind>(stringify!($field), false, $doc, $reader).map(Into::into)
     };
     (needed $field:ident: $kind:ty, $entries:ident, $reader:ident, $doc:expr) => {
         $crate::spec::keys::key!(required $field: $kind, $entries, $reader, $doc).unwrap_or_default()
