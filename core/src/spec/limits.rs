@@ -58,6 +58,13 @@ patterns! {
     /// A channel's name by SageMaker's pattern; `is_channel_name` is what a spec may write.
     is_plain_name = "[A-Za-z0-9._-]{1,64}";
     is_variable_name = "[a-zA-Z_][a-zA-Z0-9_]*";
+    /// A name to which the system, SageMaker, AWS or the gate gives a meaning: `PATH`, `LD_PRELOAD`, `SM_CHANNELS`.
+    is_variable_of_others = r"(?xi-u:
+        PATH | HOME | TMPDIR | TMP | TEMP | USER | LOGNAME | SHELL | PWD | IFS | ENV | BASH_ENV | LANG | TZ
+        | TRAINING_JOB_NAME | TRAINING_JOB_ARN
+        | ( LD_ | LC_ | PYTHON | SM_ | SAGEMAKER_ | AWS_ | CUDA_ | NVIDIA_ | CANARY_GATE_ | GITHUB_ ) (?su:.*))";
+    /// A name to which SageMaker or its toolkit gives a meaning: `sagemaker_program`, `_tuning_objective_metric`.
+    is_hyperparameter_of_sagemaker = "(?i-u:sagemaker_|sm_|_tuning_objective)(?s:.*)";
     is_tag_text = r"[\p{L}\p{Z}\p{N}_.:/=+@-]*";
     /// The id of an account of AWS.
     is_account = "[0-9]{12}";
@@ -84,24 +91,6 @@ patterns! {
 /// The name of a channel or of a group; `.` and `..` would be no folder of their own.
 pub(super) fn is_channel_name(text: &str) -> bool {
     is_plain_name(text) && !matches!(text, "." | "..")
-}
-
-/// Whether SageMaker or its toolkit gives a hyperparameter of this name a meaning: `sagemaker_program`, `_tuning_objective_metric`.
-pub(super) fn is_hyperparameter_of_sagemaker(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let mut beginnings = ["sagemaker_", "sm_", "_tuning_objective"].iter();
-    beginnings.any(|beginning| name.starts_with(beginning))
-}
-
-/// Whether the system, SageMaker, AWS or the gate gives a variable of this name a meaning: `PATH`, `LD_PRELOAD`, `SM_CHANNELS`.
-pub(super) fn is_variable_of_others(name: &str) -> bool {
-    const NAMES: &str = "PATH HOME TMPDIR TMP TEMP USER LOGNAME SHELL PWD IFS ENV BASH_ENV LANG TZ \
-        TRAINING_JOB_NAME TRAINING_JOB_ARN";
-    const BEGINNINGS: &str =
-        "LD_ LC_ PYTHON SM_ SAGEMAKER_ AWS_ CUDA_ NVIDIA_ CANARY_GATE_ GITHUB_";
-    let name = name.to_ascii_uppercase();
-    let mut beginnings = BEGINNINGS.split(' ');
-    NAMES.split(' ').any(|known| known == name) || beginnings.any(|it| name.starts_with(it))
 }
 
 /// The region of an image's registry; `None` if it is not Amazon ECR: `123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1`.
