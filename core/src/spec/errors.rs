@@ -2,7 +2,6 @@
 //! that a hostile or endless line does no harm.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
@@ -56,7 +55,9 @@ impl SpecFile {
 }
 
 /// One problem, or a doubt about a valid spec. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Field and message: `jobs.churn: unknown key "bugdet"`.
+#[derive(Debug, Clone, PartialEq, Default, derive_more::Display)]
+#[display("{field}{}{message}", if field.is_empty() { "" } else { ": " })]
 pub struct SpecProblem {
     /// The field, e.g. `jobs.churn.budget.cost`; empty where the whole file is concerned.
     pub field: String,
@@ -67,16 +68,6 @@ pub struct SpecProblem {
     /// Absent if the problem has no place in the file.
     pub place: Option<FilePosition>,
     pub(super) span: Option<Range<usize>>,
-}
-
-impl fmt::Display for SpecProblem {
-    /// Field and message: `jobs.churn: unknown key "bugdet"`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.field.as_str() {
-            "" => f.write_str(&self.message),
-            field => write!(f, "{field}: {}", self.message),
-        }
-    }
 }
 
 impl SpecProblem {

@@ -306,6 +306,7 @@ macro_rules! mapping {
     (
         $(#[doc = $doc:expr])+
         $(#[derive($($derive:ident),+)])?
+        $(#[display($($display:tt)+)])?
         $vis:vis struct $name:ident named $schema:literal {
             $(
                 $(#[doc = $field_doc:expr])*
@@ -315,6 +316,7 @@ macro_rules! mapping {
     ) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq $($(, $derive)+)?)]
+        $(#[display($($display)+)])?
         $vis struct $name {
             $(
                 $(#[doc = $field_doc])*

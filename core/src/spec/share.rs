@@ -1,7 +1,6 @@
 //! Who draws a canary's share of the data, what a script is handed that draws it itself, and canaries that do less work per datum.
 
-use std::fmt;
-
+use derive_more::Display;
 use serde::Serialize;
 
 use super::keys::{List, mapping};
@@ -9,6 +8,7 @@ use super::kind::{AnyText, Refined, Text, first_problem, forms};
 use super::limits::{ENVIRONMENT_TEXT, HYPERPARAMETER_NAME};
 use super::reader::{At, Reader, quoted, rules};
 use super::{Job, Training, limits};
+use crate::grammar::joined;
 
 /// The value of `full` with which the full run is handed nothing.
 const OMIT: &str = "omit";
@@ -31,7 +31,7 @@ pub(in crate::spec) enum SampledBy {
 }
 
 /// The script is handed its share of the data, and draws it itself: `{hyperparameter: max_train_samples, full: 120000}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
 #[display("{{{place}, full: {}}}", full.text().as_deref().unwrap_or(OMIT))]
 pub struct ScriptShare {
     pub place: SharePlace,
@@ -39,7 +39,7 @@ pub struct ScriptShare {
 }
 
 /// Where a script is handed its share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
 #[display("{}: {}", self.kind(), self.name())]
 pub enum SharePlace {
     /// Of this name; it need not be one of `training.hyperparameters`.
@@ -65,7 +65,7 @@ impl SharePlace {
 }
 
 /// A count of examples that the script is handed, in proportion to what is drawn of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, derive_more::Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
 #[display("{{{place}, full: {full}, follows: {channel}}}")]
 pub struct FollowingCount {
     pub place: SharePlace,
@@ -291,7 +291,8 @@ impl Reader<'_> {
 
 mapping! {
     /// A hyperparameter that says how much work one datum takes, such as a number of rounds.
-    #[derive(Serialize)]
+    #[derive(Serialize, Display)]
+    #[display("{hyperparameter} {full} (canaries: {})", joined(canary.iter().map(f64::to_string), ", "))]
     pub struct Work named "Work" {
         /// The name of the hyperparameter under `training.hyperparameters`.
         needed hyperparameter: Text as String;
@@ -300,15 +301,6 @@ mapping! {
         /// The values in canaries, rising. Every fraction of the data is run at each; where no channel is sampled they take the
         /// place of fractions.
         needed canary: List<f64> as Vec<f64>;
-    }
-}
-
-impl fmt::Display for Work {
-    /// `epochs 10 (canaries: 1, 2)`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let levels: Vec<String> = self.canary.iter().map(ToString::to_string).collect();
-        let (name, full, levels) = (&self.hyperparameter, self.full, levels.join(", "));
-        write!(f, "{name} {full} (canaries: {levels})")
     }
 }
 
