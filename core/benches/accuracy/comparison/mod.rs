@@ -6,6 +6,7 @@ pub(crate) mod score;
 pub(crate) mod seed;
 mod summary;
 mod text;
+pub(crate) mod timings;
 pub(crate) mod workload;
 
 use canary_gate_core::forecast::{Basis, Estimate, Forecast, forecast};

@@ -1,8 +1,9 @@
 //! The recorded runs of one workload, sorted by what they are for.
 
 use canary_gate_core::measurement::Measurement;
-use canary_gate_core::measurement::table::{self, read_csv};
 use canary_gate_core::units::Seconds;
+
+use super::timings;
 
 /// The columns that the comparison needs.
 pub(crate) const COLUMNS: [&str; 8] = [
@@ -65,17 +66,25 @@ pub(crate) struct Recorded {
 pub(crate) enum ReadError {
     #[error("the table has no column {}\n  needed: {}", missing.join(", "), COLUMNS.join(", "))]
     MissingColumns { missing: Vec<&'static str> },
-    #[error(transparent)]
-    Table(#[from] table::TableError),
+    #[error("the table is empty; expected a header and one row for each run")]
+    Empty,
+    #[error(
+        "the table has a problem\n  line {line}, column {column}: {found}, expected {expected}"
+    )]
+    Cell {
+        line: u64,
+        column: &'static str,
+        found: String,
+        expected: &'static str,
+    },
     #[error("{run}: column {column} is empty or 0; every run needs a number above 0 there")]
     MissingValue { run: String, column: &'static str },
 }
 
 /// Reads a table; a workload without a full run or without the nine canaries is skipped.
 pub(crate) fn read(text: &str) -> Result<Recorded, ReadError> {
-    refuse_missing_columns(text)?;
     let mut by_name: Vec<(String, Vec<Run>)> = Vec::new();
-    for measurement in read_csv(text)?.measurements {
+    for measurement in timings::read(text)? {
         let run = Run::of(measurement)?;
         let name = &run.measurement.job;
         match by_name.iter_mut().find(|(other, _)| other == name) {
@@ -97,24 +106,6 @@ pub(crate) fn read(text: &str) -> Result<Recorded, ReadError> {
         }
     }
     Ok(recorded)
-}
-
-/// The reader of tables can do with fewer columns than a comparison.
-fn refuse_missing_columns(text: &str) -> Result<(), ReadError> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let header = reader
-        .headers()
-        .expect("text in memory is UTF-8, and the first row is as long as itself");
-    let names: Vec<&str> = header.iter().map(str::trim).collect();
-    let missing: Vec<&str> = COLUMNS
-        .into_iter()
-        .filter(|column| !names.contains(column))
-        .collect();
-    if missing.is_empty() || names.is_empty() {
-        Ok(())
-    } else {
-        Err(ReadError::MissingColumns { missing })
-    }
 }
 
 impl Run {
