@@ -76,12 +76,16 @@ fn wait_for(file: &Path) {
 
 /// A recording of three canaries: what it says is the same on every machine.
 fn recorded() -> Project {
-    let runs =
-        "workload,fraction_requested,wall_seconds\nchurn,1%,1.62\nchurn,3%,4.2\nchurn,10%,13.4\n";
+    let run = |(share, seconds)| {
+        format!(
+            r#"{{"schema_version":1,"job":"churn","instance":"local","fraction":{share},"replicate":0,"outcome":{{"kind":"completed"}},"training_seconds":{seconds}}}"#
+        )
+    };
+    let runs = [(0.01, 1.62), (0.03, 4.2), (0.1, 13.4)].map(run).join("\n");
     let spec = "\
 version: 1
 backend: replay
-recording: runs.csv
+recording: runs.jsonl
 prices: {local: 1.20 USD/h}
 jobs:
   churn:
@@ -91,7 +95,7 @@ jobs:
     budget: {time: 2m, cost: 1 USD}
 ";
     Project::empty()
-        .file("runs.csv", runs)
+        .file("runs.jsonl", &runs)
         .file("canary-gate.yml", spec)
 }
 

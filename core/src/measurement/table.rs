@@ -1,8 +1,8 @@
-//! Recorded measurements as text: CSV tables and JSON lines. Pure: reads and writes text, not files.
+//! Recorded measurements as text: JSON lines and a CSV table. Pure: reads and writes text, not files.
 //!
-//! Two kinds of CSV table are recognized by their columns (`columns`): that of the seed library for canary training, which is written
-//! too (`seed`), and plain timings of runs. The program's own format is one JSON object per line (`json_lines`). A reader reports all
-//! problems at once, each with its line; a caution about a valid table is a note.
+//! The program's own format is one JSON object per line (`json_lines`). The one CSV table that is known, by its columns (`columns`), is
+//! that of the seed library for canary training, which is written too (`seed`). A reader reports all problems at once, each with its
+//! line; a caution about a valid table is a note.
 
 mod columns;
 mod job_names;
@@ -45,9 +45,8 @@ pub enum TableError {
     )]
     TooLong,
     #[error(
-        "the columns are not those of a table of measurements\n  found:    {found}\n  expected: {}\n  or:       {}",
-        columns::OF_JOBS.join(", "),
-        columns::OF_TIMINGS.join(", ")
+        "the columns are not those of canary-training's table\n  found:    {found}\n  expected: {}\n  write other runs as JSON lines, one object for each, in a file that does not end in .csv",
+        columns::NEEDED.join(", ")
     )]
     UnknownColumns { found: String },
     #[error("this is a report, not measurements; render it with `canary-gate report --from FILE`")]
@@ -120,11 +119,14 @@ mod tests {
 
     use super::*;
 
+    const HEADER: &str =
+        "InstanceType,TrainingJobStatus,TrainingTimeInSeconds,PercentageDataTrainedOn";
+
     proptest! {
         /// Any text is read or refused; a problem stands on a line that the text has.
         #[test]
         fn no_text_is_too_odd(
-            header in "(workload,fraction_requested,wall_seconds|InstanceType,TrainingJobStatus,TrainingTimeInSeconds,PercentageDataTrainedOn)?",
+            header in "(InstanceType,TrainingJobStatus,TrainingTimeInSeconds,PercentageDataTrainedOn)?",
             body in "[a,\"\r\n 1%.é-]{0,60}",
         ) {
             let text = format!("{header}\n{body}");
@@ -143,20 +145,12 @@ mod tests {
         for text in ["", "\u{feff}", "\n\r\n", " , ,\n"] {
             assert_eq!(read_csv(text), Err(TableError::Empty), "{text:?}");
         }
-        assert_eq!(
-            read_csv("workload,fraction_requested,wall_seconds\n\n"),
-            Err(TableError::NoRows)
-        );
+        assert_eq!(read_csv(&format!("{HEADER}\n\n")), Err(TableError::NoRows));
     }
 
     #[test]
     fn a_table_of_too_many_rows_is_refused() {
-        let csv = |rows| {
-            format!(
-                "workload,fraction_requested,wall_seconds\n{}",
-                "a,1%,1\n".repeat(rows)
-            )
-        };
+        let csv = |rows| format!("{HEADER}\n{}", "local,Completed,1,1%\n".repeat(rows));
         assert_eq!(
             read_csv(&csv(MOST_ROWS)).unwrap().measurements.len(),
             MOST_ROWS
@@ -172,13 +166,13 @@ mod tests {
     /// beyond the first.
     #[test]
     fn a_table_that_is_none_says_why() {
-        let header = "workload,fraction_requested,wall_seconds";
+        let row = "local,Completed,1,1%";
         let refusals = [
-            "time;share\n1;2\n".to_owned(),
+            "workload,fraction_requested,wall_seconds\na,1%,2\n".to_owned(),
             vec!["column"; 30].join(","),
-            format!("{header},note\na,1%,1,\"oops\na,1%,2,\na,1%,3,\n"),
-            format!("{header},x,x,wall_seconds\na,1%,1,,,2\n"),
-            format!("{header}\n{}", "a,1%,x\n".repeat(SHOWN + 5)),
+            format!("{HEADER},note\n{row},\"oops\n{row},\n{row},\n"),
+            format!("{HEADER},x,x,InstanceType\n{row},,,local\n"),
+            format!("{HEADER}\n{}", "local,Completed,1,x\n".repeat(SHOWN + 5)),
         ]
         .map(|text| read_csv(&text).unwrap_err().to_string());
         insta::assert_snapshot!(refusals.join("\n"));

@@ -1,12 +1,9 @@
-use std::fmt::Write;
-
 use super::*;
 use crate::forecast::{self, Basis, BusyMachine, KnownPeak, Unknown};
 use crate::instance::{Capacity, InstanceConfiguration};
-use crate::measurement::Measurement;
-use crate::measurement::table::read_csv;
+use crate::measurement::{Measurement, Outcome};
 use crate::metric::Metric;
-use crate::units::{Bytes, Percent};
+use crate::units::{Bytes, Percent, Seconds};
 
 /// A forecast that knows nothing; a test sets what it is about.
 pub(super) fn nothing_known() -> Forecast {
@@ -443,16 +440,22 @@ fn no_growth_faster_than_a_square_is_within_too_small_a_budget() {
 }
 
 pub(super) fn recorded(percents: &[u8], seconds: impl Fn(f64) -> f64) -> Vec<Measurement> {
-    let mut table =
-        "workload,fraction_requested,replicate,bytes,bytes_total,wall_seconds\n".to_owned();
-    for (replicate, percent) in percents.iter().enumerate() {
-        let wall = seconds(f64::from(*percent) / 100.0);
-        let _ = writeln!(
-            table,
-            "job,{percent}%,{replicate},{percent}000,100000,{wall}"
-        );
-    }
-    read_csv(&table).unwrap().measurements
+    let run = |(replicate, percent): (u32, &u8)| {
+        let fraction = Percent(f64::from(*percent)).as_fraction();
+        Measurement {
+            replicate,
+            bytes: Some(Bytes(u64::from(*percent) * 1000)),
+            bytes_total: Some(Bytes(100_000)),
+            training_seconds: Some(Seconds(seconds(fraction.0))),
+            ..Measurement::without_figures(
+                "job".to_owned(),
+                InstanceConfiguration::default(),
+                fraction,
+                Outcome::Completed,
+            )
+        }
+    };
+    (0..).zip(percents).map(run).collect()
 }
 
 #[test]

@@ -4,19 +4,18 @@ use super::*;
 use crate::measurement::table;
 use crate::spec::{self, Spec};
 
-const RUNS: &str = "\
-workload,fraction_requested,wall_seconds,files_total,bytes,bytes_total
-sums,1%,1,10,3,1005
-sums,2%,2,10,20,1005
-sums,1%,1.5,10,9,1005
-other,1%,7,,,
-";
+const RUNS: &str = r#"
+{"schema_version":1,"job":"sums","instance":"local","fraction":0.01,"replicate":0,"outcome":{"kind":"completed"},"training_seconds":1,"objects_total":10,"bytes":3,"bytes_total":1005}
+{"schema_version":1,"job":"sums","instance":"local","fraction":0.02,"replicate":0,"outcome":{"kind":"completed"},"training_seconds":2,"objects_total":10,"bytes":20,"bytes_total":1005}
+{"schema_version":1,"job":"sums","instance":"local","fraction":0.01,"replicate":1,"outcome":{"kind":"completed"},"training_seconds":1.5,"objects_total":10,"bytes":9,"bytes_total":1005}
+{"schema_version":1,"job":"other","instance":"local","fraction":0.01,"replicate":0,"outcome":{"kind":"completed"},"training_seconds":7}
+"#;
 
 fn spec(channels: &str) -> Spec {
     let text = format!(
         "version: 1
 backend: replay
-recording: runs.csv
+recording: runs.jsonl
 jobs:
   sums: {{training: {{channels: {channels}}}, instance: local}}
   other: {{training: {{channels: {channels}}}, instance: local}}
@@ -25,8 +24,12 @@ jobs:
     spec::read("canary-gate.yml", text.as_bytes(), &[]).unwrap()
 }
 
+fn backend_of(runs: &str) -> ReplayBackend {
+    ReplayBackend::new("runs.jsonl", table::read_json_lines(runs).unwrap())
+}
+
 fn backend() -> ReplayBackend {
-    ReplayBackend::new("runs.csv", table::read_csv(RUNS).unwrap())
+    backend_of(RUNS)
 }
 
 fn opened<'a>(backend: &'a ReplayBackend, job: &'a Job) -> ReplayJob<'a> {
@@ -76,7 +79,7 @@ fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
     assert_eq!(
         (used_up.what.as_str(), used_up.help.as_str()),
         (
-            "recording: `runs.csv` has no run left of job `sums` on local with 1% of the data",
+            "recording: `runs.jsonl` has no run left of job `sums` on local with 1% of the data",
             "left on local: 1 run with 2%; record more with `canary-gate run --measurements FILE.jsonl`, or change `canary`"
         )
     );
@@ -90,9 +93,9 @@ fn each_run_is_handed_out_once_in_the_order_of_the_recording() {
 #[test]
 fn a_share_that_is_only_near_is_another() {
     let near = RUNS
-        .replace("1%,1,", "1.0003%,1,")
-        .replace("1%,1.5", "0.98%,1.5");
-    let backend = ReplayBackend::new("runs.csv", table::read_csv(&near).unwrap());
+        .replacen("0.01", "0.010003", 1)
+        .replacen("0.01,", "0.0098,", 1);
+    let backend = backend_of(&near);
     let spec = spec("{train: {uri: data}}");
     let refused = run(&backend, &spec.jobs[0], 1.0).unwrap_err();
     assert!(
@@ -107,9 +110,9 @@ fn a_share_that_is_only_near_is_another() {
 #[test]
 fn the_listed_data_is_as_large_as_the_recorded_and_fills_no_memory() {
     let spec = spec("{train: {uri: data}, more: {uri: more}, labels: {uri: l, sample: false}}");
-    let endless = RUNS.replace(",10,", ",18446744073709551615,");
+    let endless = RUNS.replace(":10,", ":18446744073709551615,");
     for (runs, count) in [(RUNS, 10), (&endless, 100_000)] {
-        let backend = ReplayBackend::new("runs.csv", table::read_csv(runs).unwrap());
+        let backend = backend_of(runs);
         let data = list(&backend, &spec.jobs[0]).unwrap();
         let counts: Vec<_> = data.channels.iter().map(|c| c.objects.len()).collect();
         assert_eq!(counts, [count, count, 0]);

@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
+use canary_gate_core::measurement::table::to_json_line;
 use serde_json::{Value, json};
 
+use crate::accuracy::comparison::timings;
 use crate::github::{FakeGithub, Files, REPOSITORY, TOKEN};
 use crate::project::{Finished, Project};
 
-/// Recorded runs of twenty-eight workloads.
-const RUNS: &str = include_str!("../../data/training-runs.csv");
+/// Recorded runs of twenty-eight workloads, as JSON lines.
+fn runs() -> String {
+    let runs = timings::read(include_str!("../../data/training-runs.csv")).unwrap();
+    runs.iter().map(to_json_line).collect()
+}
 
 pub(crate) const NUMBER: u64 = 7;
 
@@ -20,7 +25,7 @@ pub(crate) fn spec(budget: &str) -> String {
         "\
 version: 1
 backend: replay
-recording: runs.csv
+recording: runs.jsonl
 prices: {{local: 1.20 USD/h}}
 jobs:
   xgb_reg:
@@ -43,7 +48,7 @@ pub(crate) fn files(spec: &str, script: &str) -> Files {
     Files::new()
         .with("canary-gate.yml", spec)
         .with("train.py", script)
-        .with("runs.csv", RUNS)
+        .with("runs.jsonl", runs())
 }
 
 /// A pull request whose merge is checked out.

@@ -1,11 +1,9 @@
-//! CSV tables: what each column says of a run; all problems are collected.
+//! The table of the seed library (aws-samples' canary training), as it is read: what each column says of a run; all problems are
+//! collected.
 //!
-//! The table of the seed library (aws-samples' canary training) has one row for each SageMaker training job. Its numbers differ from
-//! ours: `PercentageDataTrainedOn` is a fraction of the number of objects, such as `0.01`, not a percentage. Every metric is the 99th
+//! It has one row for each SageMaker training job. Its numbers differ from ours: `PercentageDataTrainedOn` is a fraction of the number of objects, such as `0.01`, not a percentage. Every metric is the 99th
 //! percentile of the profiler's samples. A metric that was not sampled is -1; the library then divides CPU and GPU figures by the
 //! number of cores or GPUs, so a missing one may be -1/8.
-//!
-//! In a plain table of timings each run is one process, with the sizes of the data that it read.
 
 use std::collections::HashMap;
 
@@ -16,28 +14,20 @@ use super::{
 };
 use crate::grammar::at_most;
 use crate::measurement::{Measurement, Outcome, PeakMemory, SCHEMA_VERSION, Utilization};
-use crate::units::{Bytes, Fraction, Percent, Seconds};
+use crate::units::{Fraction, Percent, Seconds};
 
 const STATUS: &str = "TrainingJobStatus";
 const TIME: &str = "TrainingTimeInSeconds";
 const INSTANCE: &str = "InstanceType";
 const SHARE: &str = "PercentageDataTrainedOn";
-const WORKLOAD: &str = "workload";
-const FRACTION_ASKED: &str = "fraction_requested";
-const WALL_TIME: &str = "wall_seconds";
-const CPU_TIME: &str = "cpu_seconds";
 
-/// The columns by which each kind of table is recognized.
-pub(super) const OF_JOBS: [&str; 4] = [STATUS, TIME, INSTANCE, SHARE];
-pub(super) const OF_TIMINGS: [&str; 3] = [WORKLOAD, FRACTION_ASKED, WALL_TIME];
+/// The columns by which the table is recognized.
+pub(super) const NEEDED: [&str; 4] = [STATUS, TIME, INSTANCE, SHARE];
 
-/// A row without one of these has a problem.
-const NEEDED: [&str; 6] = [STATUS, INSTANCE, SHARE, WORKLOAD, FRACTION_ASKED, WALL_TIME];
-
-/// The columns of a table of jobs: those of the library, in the order in which it writes them, and ours for runs with a work level, the
+/// All columns: those of the library, in the order in which it writes them, and ours for runs with a work level, the
 /// level of the run and of the full run. Without them a run with less work would look like a fast one. The last has the name that the
 /// library's documentation uses.
-pub(super) const JOB_COLUMNS: [&str; 14] = [
+pub(super) const COLUMNS: [&str; 14] = [
     STATUS,
     TIME,
     INSTANCE,
@@ -53,21 +43,9 @@ pub(super) const JOB_COLUMNS: [&str; 14] = [
     "FullWorkLevel",
     "OWaitPercentage",
 ];
-const TIMING_COLUMNS: [&str; 10] = [
-    WORKLOAD,
-    FRACTION_ASKED,
-    "replicate",
-    "files",
-    "files_total",
-    "bytes",
-    "bytes_total",
-    WALL_TIME,
-    CPU_TIME,
-    "peak_rss_bytes",
-];
 
 const PERCENTILE_SOURCE: &str = "canary-training table, 99th percentile";
-/// A missing number in a table of jobs.
+/// A missing number.
 pub(super) const MISSING: f64 = -1.0;
 
 /// What a row says of a run.
@@ -77,7 +55,6 @@ struct Row {
     run: Measurement,
     /// That of its training job, where it has a job of its own.
     name: Option<String>,
-    replicate: Option<u32>,
     /// The status of a job that has no outcome yet.
     unfinished: Option<String>,
 }
@@ -111,27 +88,9 @@ fn take(row: &mut Row, column: &str, cell: &str) -> Result<(), &'static str> {
                 instance.ok_or("an instance such as ml.m5.2xlarge or 6x ml.m5.4xlarge")?;
         }
         "job_name" => row.name = Some(cell.to_owned()),
-        WORKLOAD if cell.is_empty() => return Err("the name of what was trained"),
-        WORKLOAD => run.job = cell.to_owned(),
-        SHARE | FRACTION_ASKED => {
+        SHARE => {
             run.fraction = fraction(cell)
                 .ok_or("a share of the data above 0 and at most 1, such as 0.03 or 3%")?;
-        }
-        "replicate" => {
-            let number = count(cell).and_then(|number| number.try_into().ok());
-            row.replicate = Some(number.ok_or("a whole number from 0")?);
-        }
-        "files" => run.objects = Some(positive(cell)?),
-        "files_total" => run.objects_total = Some(positive(cell)?),
-        "bytes" => run.bytes = Some(Bytes(positive(cell)?)),
-        "bytes_total" => run.bytes_total = Some(Bytes(positive(cell)?)),
-        WALL_TIME => run.training_seconds = Some(seconds(cell).ok_or(SECONDS)?),
-        "peak_rss_bytes" => {
-            run.usage.memory = Some(PeakMemory {
-                bytes: Some(Bytes(positive(cell)?)),
-                source: "peak RSS of the process".to_owned(),
-                ..PeakMemory::default()
-            });
         }
         "MemoryUsedPercent" => {
             run.usage.memory = percent(cell)?.map(|percent| PeakMemory {
@@ -151,98 +110,25 @@ fn take(row: &mut Row, column: &str, cell: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Reads a table of either kind, recognized by its columns. Other columns are ignored.
+/// Reads a table, which is recognized by its columns. Other columns are ignored.
 pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
     let (header, records) = split(text)?;
-    let has_all = |required: &[&str]| required.iter().all(|column| header.has(column));
-    let columns = match (has_all(&OF_JOBS), has_all(&OF_TIMINGS)) {
-        (true, _) => &JOB_COLUMNS[..],
-        (false, true) => &TIMING_COLUMNS,
-        (false, false) => {
-            let found = header.shown();
-            return Err(TableError::UnknownColumns { found });
-        }
-    };
+    if !NEEDED.iter().all(|column| header.count(column) > 0) {
+        let found = header.shown();
+        return Err(TableError::UnknownColumns { found });
+    }
     if records.is_empty() {
         return Err(TableError::NoRows);
     }
-    let mut problems = Vec::new();
-    for column in columns {
-        if header.0.iter().filter(|name| name == column).count() > 1 {
-            let what = "this column appears twice; remove one";
-            problems.push(TableProblem::of(1, Some(column), what));
-        }
-    }
-    let row = |(line, record): &NumberedRecord| {
-        let before = problems.len();
-        let row = read_row(&header, *line, record, columns, &mut problems);
-        (problems.len() == before).then_some(row)
-    };
-    let rows: Vec<Row> = records.iter().filter_map(row).collect();
-    let table = match has_all(&OF_JOBS) {
-        true => of_jobs(rows),
-        false => MeasurementTable {
-            measurements: numbered(rows),
-            notes: header.has(CPU_TIME).then(|| format!(
-                "{CPU_TIME} is ignored: a share of the machine needs its number of cores, which the table does not have"
-            )).into_iter().collect(),
-            about_jobs: None,
-        },
-    };
-    table.unless(problems)
-}
-
-fn read_row(
-    header: &Header,
-    line: u64,
-    record: &StringRecord,
-    columns: &[&str],
-    problems: &mut Vec<TableProblem>,
-) -> Row {
-    let mut row = Row {
-        line,
-        run: Measurement {
-            schema_version: SCHEMA_VERSION,
-            outcome: Outcome::Completed,
-            ..Measurement::default()
-        },
-        ..Row::default()
-    };
-    let before = problems.len();
-    let mut complain = |column, what: String| problems.push(TableProblem::of(line, column, what));
-    if record.iter().any(|cell| cell.contains('\n')) {
-        let what = "a cell holds a line break: a quote is opened and not closed";
-        complain(None, what.to_owned());
-    } else if record.len() > header.0.len() {
-        complain(
-            None,
-            format!(
-                "{} cells found, {} expected: a cell that holds a comma is written in quotes",
-                record.len(),
-                header.0.len()
-            ),
-        );
-    } else {
-        for &column in columns {
-            let cell = header.cell(record, column);
-            if cell.is_none() && !NEEDED.contains(&column) {
-                continue;
-            }
-            if let Err(expected) = take(&mut row, column, cell.unwrap_or_default()) {
-                let found = cell.map_or("nothing found".to_owned(), |cell| {
-                    format!("found {}", quoted(cell))
-                });
-                complain(Some(column), format!("{found}, expected {expected}"));
-            }
-        }
-        if columns.contains(&FRACTION_ASKED)
-            && problems.len() == before
-            && let Some((column, what)) = sound::contradiction(&row.run, [FRACTION_ASKED, "files"])
-        {
-            problems.push(TableProblem::of(line, Some(&column), what));
-        }
-    }
-    row
+    let twice = COLUMNS.iter().filter(|column| header.count(column) > 1);
+    let what = "this column appears twice; remove one";
+    let twice = twice.map(|column| TableProblem::of(1, Some(column), what));
+    let mut problems: Vec<TableProblem> = twice.collect();
+    let rows = records
+        .iter()
+        .map(|record| header.read(record, &mut problems))
+        .collect();
+    of_jobs(rows).unless(problems)
 }
 
 /// The jobs that have an outcome, each under the name of what it trained.
@@ -271,38 +157,32 @@ fn of_jobs(rows: Vec<Row>) -> MeasurementTable {
         )
     }));
     MeasurementTable {
-        measurements: numbered(ended),
+        measurements: numbered(ended.into_iter().map(|row| row.run)),
         notes,
         about_jobs,
     }
 }
 
-/// The runs of the rows. Those of the same kind are numbered from 0, in their order, where their rows do not say it.
-fn numbered(rows: Vec<Row>) -> Vec<Measurement> {
+/// Those of the same kind are numbered from 0, in their order.
+fn numbered(runs: impl Iterator<Item = Measurement>) -> Vec<Measurement> {
     let mut seen: HashMap<String, u32> = HashMap::new();
-    let run = |row: Row| {
-        let (run, work) = (&row.run, row.run.work);
-        let kind = format!(
-            "{}\n{}\n{}\n{work:?}",
-            run.job, run.instance, run.fraction.0
-        );
+    let number = |mut run: Measurement| {
+        let (share, work) = (run.fraction.0, run.work);
+        let kind = format!("{}\n{}\n{share}\n{work:?}", run.job, run.instance);
         let next = seen.entry(kind).or_default();
-        let replicate = row.replicate.unwrap_or(*next);
+        run.replicate = *next;
         *next += 1;
-        Measurement {
-            replicate,
-            ..row.run
-        }
+        run
     };
-    rows.into_iter().map(run).collect()
+    runs.map(number).collect()
 }
 
 /// The names of the columns.
 struct Header(Vec<String>);
 
 impl Header {
-    fn has(&self, column: &str) -> bool {
-        self.0.iter().any(|name| name == column)
+    fn count(&self, column: &str) -> usize {
+        self.0.iter().filter(|name| *name == column).count()
     }
 
     /// The names for a message, shortened if there are many.
@@ -315,6 +195,39 @@ impl Header {
     fn cell<'r>(&self, record: &'r StringRecord, column: &str) -> Option<&'r str> {
         let place = self.0.iter().position(|name| name == column)?;
         Some(record.get(place)?.trim()).filter(|cell| !cell.is_empty())
+    }
+
+    fn read(&self, (line, record): &NumberedRecord, problems: &mut Vec<TableProblem>) -> Row {
+        let mut row = Row {
+            line: *line,
+            ..Row::default()
+        };
+        row.run.schema_version = SCHEMA_VERSION;
+        let mut complain =
+            |column, what: String| problems.push(TableProblem::of(*line, column, what));
+        let (cells, expected) = (record.len(), self.0.len());
+        if record.iter().any(|cell| cell.contains('\n')) {
+            let what = "a cell holds a line break: a quote is opened and not closed";
+            complain(None, what.to_owned());
+        } else if cells > expected {
+            let what = format!(
+                "{cells} cells found, {expected} expected: a cell that holds a comma is written in quotes"
+            );
+            complain(None, what);
+        } else {
+            for column in COLUMNS {
+                let cell = self.cell(record, column);
+                if cell.is_none() && !NEEDED.contains(&column) {
+                    continue;
+                }
+                if let Err(expected) = take(&mut row, column, cell.unwrap_or_default()) {
+                    let found = cell.map(|cell| format!("found {}", quoted(cell)));
+                    let found = found.unwrap_or("nothing found".to_owned());
+                    complain(Some(column), format!("{found}, expected {expected}"));
+                }
+            }
+        }
+        row
     }
 }
 
@@ -361,8 +274,6 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-pub(super) const SECONDS: &str = "a number of seconds, at most a hundred years";
-
 fn seconds(text: &str) -> Option<Seconds> {
     let seconds = number(text)?;
     let is_possible = (0.0..=sound::LONGEST_SECONDS).contains(&seconds);
@@ -376,18 +287,6 @@ fn fraction(text: &str) -> Option<Fraction> {
         None => number(text)?,
     };
     (share > 0.0 && share <= 1.0).then_some(Fraction(share))
-}
-
-/// A whole number. pandas writes whole numbers of a column with gaps as `12.0`.
-fn count(text: &str) -> Option<u64> {
-    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
-    let is_whole = rest.bytes().all(|digit| digit == b'0');
-    whole.parse().ok().filter(|_| is_whole)
-}
-
-fn positive(cell: &str) -> Result<u64, &'static str> {
-    let count = count(cell).filter(|count| *count > 0);
-    count.ok_or("a whole number above 0")
 }
 
 /// The value of a cell, which may be missing; `None` where it is not what is expected.
@@ -418,9 +317,9 @@ fn work(cell: &str) -> Result<Option<f64>, &'static str> {
         .ok_or("a number above 0, or -1 where it is missing")
 }
 
-/// -1, or pandas' text for a gap.
+/// -1, nothing, or pandas' text for a gap.
 fn is_missing(cell: &str) -> bool {
-    cell == "NaN" || cell == "nan" || number(cell) == Some(MISSING)
+    ["", "NaN", "nan"].contains(&cell) || number(cell) == Some(MISSING)
 }
 
 /// The cell of a figure that the seed library divides by a number of cores or GPUs, also where it is missing.

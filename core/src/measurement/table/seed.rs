@@ -1,6 +1,6 @@
 //! The table of the seed library (aws-samples' canary training), as it is written: one row for each SageMaker training job.
 
-use super::columns::{JOB_COLUMNS, MISSING};
+use super::columns::{COLUMNS, MISSING};
 use crate::measurement::{Measurement, Outcome, Utilization};
 use crate::units::{Percent, Seconds};
 
@@ -39,7 +39,7 @@ pub fn write_seed_csv(measurements: &[Measurement]) -> String {
         ];
         cells[..count].to_vec()
     });
-    let header = JOB_COLUMNS[..count].iter().copied().map(str::to_owned);
+    let header = COLUMNS[..count].iter().copied().map(str::to_owned);
     written([header.collect()].into_iter().chain(rows))
 }
 

@@ -35,7 +35,7 @@ pub(super) fn odd_value(run: &Measurement) -> Option<OddField> {
     let mut levels = [("work", run.work), ("work_total", run.work_total)].into_iter();
     name.or(share)
         .or_else(|| levels.find_map(level))
-        .or_else(|| contradiction(run, ["fraction", "objects"]))
+        .or_else(|| contradiction(run))
         .or_else(|| odd_amount_of(run))
 }
 
@@ -46,9 +46,8 @@ impl Measurement {
     }
 }
 
-/// Where a part is more than its whole, or the bytes contradict the share that was requested, by the names that the table has for
-/// `fraction` and `objects`.
-pub(super) fn contradiction(run: &Measurement, [fraction, objects]: [&str; 2]) -> Option<OddField> {
+/// Where a part is more than its whole, or the bytes contradict the share that was requested.
+fn contradiction(run: &Measurement) -> Option<OddField> {
     fn above_whole<T: PartialOrd + fmt::Display>(
         field: &str,
         part: Option<T>,
@@ -60,12 +59,12 @@ pub(super) fn contradiction(run: &Measurement, [fraction, objects]: [&str; 2]) -
     }
     let (bytes, total) = (run.bytes.map(|one| one.0), run.bytes_total.map(|one| one.0));
     above_whole("bytes", bytes, total)
-        .or_else(|| above_whole(objects, run.objects, run.objects_total))
+        .or_else(|| above_whole("objects", run.objects, run.objects_total))
         .or_else(|| above_whole("work", run.work, run.work_total))
         .or_else(|| {
             let (share, (bytes, total)) = share_of_bytes(run).zip(bytes.zip(total))?;
             let what = format!(
-                "{bytes} of {total} is {share} of the data, but {fraction} is {}; expected within twice of each other; if few or uneven objects are the reason, give {objects}_total",
+                "{bytes} of {total} is {share} of the data, but fraction is {}; expected within twice of each other; if few or uneven objects are the reason, give objects_total",
                 run.fraction
             );
             Some(("bytes".to_owned(), what))
