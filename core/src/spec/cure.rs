@@ -45,17 +45,18 @@ pub fn is_plain(word: &str) -> bool {
 }
 
 /// A command, in words, behind the steps of [`link`] and in a folder of the copy. `None` where there are neither steps nor a folder,
-/// where the command is a shell with steps of its own, and where a word is not plain.
+/// and where the folder is no plain word.
 pub fn behind(folder: &str, steps: &str, command: &[String]) -> Option<Vec<String>> {
-    let has_steps = command.get(1).is_some_and(|word| word == "-c");
-    if steps.is_empty() && folder.is_empty() || command.is_empty() || has_steps {
+    if steps.is_empty() && folder.is_empty() || command.is_empty() || !is_plain(folder) {
         return None;
     }
     let shell = |text: &str| ["sh", "-c", text, "sh"].map(str::to_owned);
-    if folder.is_empty() {
-        return Some([&shell(&format!("{steps}exec \"$@\""))[..], command].concat());
+    let moved = match folder {
+        "" => steps.to_owned(),
+        _ => format!("cd {folder} && {steps}"),
+    };
+    if !folder.is_empty() && command.iter().all(|word| is_plain(word)) {
+        return Some(shell(&format!("{moved}exec {} \"$@\"", command.join(" "))).to_vec());
     }
-    let are_plain = is_plain(folder) && command.iter().all(|word| is_plain(word));
-    let text = format!("cd {folder} && {steps}exec {} \"$@\"", command.join(" "));
-    are_plain.then(|| shell(&text).to_vec())
+    Some([&shell(&format!("{moved}exec \"$@\""))[..], command].concat())
 }

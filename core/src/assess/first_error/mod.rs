@@ -397,7 +397,9 @@ impl FirstError<'_> {
         let channels = training.channels.iter();
         let steps = channels.map(|one| cure::link(&one.name, &self.place_of(one, missed)));
         let steps = steps.collect::<Option<String>>()?;
-        cure::behind("", &steps, &training.local.command)
+        // A shell's own steps may make such links already.
+        let has_steps = training.local.command.get(1) == Some(&"-c".to_owned());
+        cure::behind("", &steps, &training.local.command).filter(|_| !has_steps)
     }
 
     /// A variable of SageMaker's in a hyperparameter or an argument that goes through no shell.
