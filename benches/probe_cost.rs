@@ -52,6 +52,7 @@ fn probe() {
         writes: None,
         shared: Vec::new(),
         closed: None,
+        watched: None,
         end_with_parent: None,
         launched: false,
     })

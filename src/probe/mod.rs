@@ -58,6 +58,9 @@ pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// The most opened files of a channel that are named.
 pub const MOST_NAMED: usize = 200;
 
+/// The name of a watched checkout, which no channel can have.
+pub const CHECKOUT: &str = ".";
+
 /// Fails where the system has nothing to measure by.
 pub fn check_system() -> Result<(), ProbeError> {
     match cfg!(target_os = "linux") {
@@ -125,6 +128,10 @@ pub struct ProbeOptions {
     /// A list of files that the command may not open, where mount namespaces are allowed.
     #[arg(long, hide = true, value_name = "FILE")]
     pub closed: Option<PathBuf>,
+    // Watched in place of channels, and named [`CHECKOUT`] among them.
+    /// A checkout, of which the line is to say the files that the command opens.
+    #[arg(long, hide = true, value_name = "DIR", conflicts_with = "opt_ml")]
+    pub watched: Option<PathBuf>,
     /// Stop the command when the process with this number, which started the probe, ends.
     #[arg(long, value_name = "PID")]
     pub end_with_parent: Option<i32>,

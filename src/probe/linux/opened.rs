@@ -1,27 +1,30 @@
-//! Which files of a channel the command, or anything that it started, **opened**.
+//! Which files of a channel, or of a checkout, the command, or anything that it started, **opened**.
 //!
 //! inotify sees the opening of a file in a watched folder, by whatever process of the machine: also what is mapped, read by a child
 //! or reached through a link to the folder. A folder that is listed, and a file whose size is asked for, are not opened. A file that
-//! the command itself makes does not count.
+//! the command itself makes does not count, and of a checkout none that it writes to.
 //!
 //! Before the command starts the probe opens a file itself. Where that is not seen, as in a folder that a network or a sandbox
 //! serves, and where there are too many folders to watch, nothing is said of that channel.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
-use crate::probe::MOST_NAMED;
+use crate::probe::{CHECKOUT, MOST_NAMED};
 
 /// The folder of all channels.
 const DATA: &str = "input/data";
 /// Folders, and links that are watched by themselves, of one channel: the kernel keeps memory for each.
 const MOST_WATCHED: usize = 4096;
+/// The most files of a checkout.
+const MOST_OF_CHECKOUT: usize = 50_000;
 /// For all channels: the training waits for it.
 const LONGEST_WALK: Duration = Duration::from_secs(2);
 
@@ -37,6 +40,8 @@ struct Watched {
     opened: BTreeSet<PathBuf>,
     /// Made while the command ran, of many the first.
     made: BTreeSet<PathBuf>,
+    /// The most files of each kind.
+    most: usize,
     /// Whether the kernel lost events: it forgets the oldest of many thousand.
     is_lossy: bool,
 }
@@ -48,9 +53,16 @@ impl WatchedChannels {
         let folders = fs::read_dir(base.join(DATA)).into_iter();
         let watched = folders.flatten().flatten().filter_map(|folder| {
             let name = folder.file_name().into_string().ok()?;
-            Some((name, Watched::folder(&folder.path(), deadline)?))
+            Some((name, Watched::folder(&folder.path(), deadline, MOST_NAMED)?))
         });
         Self(watched.collect())
+    }
+
+    /// A checkout in their place, without what is hidden or installed there.
+    pub(super) fn checkout(root: &Path) -> Self {
+        let watched = Watched::folder(root, Instant::now() + LONGEST_WALK, MOST_OF_CHECKOUT);
+        let named = watched.map(|watched| (CHECKOUT.to_owned(), watched));
+        Self(named.into_iter().collect())
     }
 
     /// Takes in what was opened since the last call.
@@ -62,7 +74,7 @@ impl WatchedChannels {
     pub(super) fn opened(mut self) -> BTreeMap<String, BTreeSet<String>> {
         self.look();
         let known = self.0.into_iter();
-        let known = known.filter(|(_, of)| !of.is_lossy || of.opened.len() == MOST_NAMED);
+        let known = known.filter(|(_, of)| !of.is_lossy || of.opened.len() == of.most);
         let named = |file: PathBuf| file.to_string_lossy().into_owned();
         known
             .map(|(name, of)| (name, of.opened.into_iter().map(named).collect()))
@@ -72,22 +84,31 @@ impl WatchedChannels {
 
 impl Watched {
     /// Watches a folder and all below it; `None` where that cannot be relied on.
-    fn folder(folder: &Path, deadline: Instant) -> Option<Self> {
+    fn folder(folder: &Path, deadline: Instant, most: usize) -> Option<Self> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
         // What is moved away is used too.
-        let mask = AddWatchFlags::IN_OPEN
+        let mut mask = AddWatchFlags::IN_OPEN
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO;
+        let is_checkout = most == MOST_OF_CHECKOUT;
+        // A sample that is written to was opened all the same.
+        mask.set(AddWatchFlags::IN_MODIFY, is_checkout);
         let (mut places, mut trial) = (HashMap::new(), None);
-        for entry in WalkDir::new(folder) {
+        // What is hidden or installed is no data of a checkout.
+        let is_left = |entry: &DirEntry| {
+            let is_hidden = entry.file_name().as_bytes().starts_with(b".");
+            entry.depth() > 0 && (is_hidden || entry.path().join("pyvenv.cfg").exists())
+        };
+        let entries = WalkDir::new(folder).into_iter();
+        for entry in entries.filter_entry(|entry| !is_checkout || !is_left(entry)) {
             let entry = entry.ok().filter(|_| Instant::now() <= deadline)?;
             let (kind, path) = (entry.file_type(), entry.path());
             // A file that a link leads to is opened in the folder that it lies in.
-            if kind.is_dir() || kind.is_symlink() {
+            if kind.is_dir() || kind.is_symlink() && path.exists() {
                 let place = path.strip_prefix(folder).ok()?.to_owned();
                 places.insert(inotify.add_watch(path, mask).ok()?, place);
-                (places.len() <= MOST_WATCHED).then_some(())?;
+                (places.len() <= most.max(MOST_WATCHED)).then_some(())?;
             }
             if trial.is_none() && path.is_file() {
                 trial = Some(entry.into_path());
@@ -98,6 +119,7 @@ impl Watched {
             places,
             opened: BTreeSet::new(),
             made: BTreeSet::new(),
+            most,
             is_lossy: false,
         };
         let _ = File::open(trial?);
@@ -120,15 +142,19 @@ impl Watched {
                 let place = self.places.get(&event.wd).cloned().unwrap_or_default();
                 let file = event.name.map_or(place.clone(), |name| place.join(name));
                 let is_made = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
+                let is_made = is_made | AddWatchFlags::IN_MODIFY;
                 let is_other = AddWatchFlags::IN_ISDIR | AddWatchFlags::IN_IGNORED;
                 if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
                     self.is_lossy = true;
                 } else if event.mask.intersects(is_made) {
-                    if self.made.len() < MOST_NAMED {
+                    if event.mask.contains(AddWatchFlags::IN_MODIFY) {
+                        self.opened.remove(&file);
+                    }
+                    if self.made.len() < self.most {
                         self.made.insert(file);
                     }
                 } else if !event.mask.intersects(is_other)
-                    && self.opened.len() < MOST_NAMED
+                    && self.opened.len() < self.most
                     && !self.made.contains(&file)
                 {
                     self.opened.insert(file);
@@ -200,8 +226,8 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         assert!(WatchedChannels::below(base.path()).opened().is_empty());
         let later = Instant::now() + LONGEST_WALK;
-        assert!(Watched::folder(base.path(), later).is_none());
+        assert!(Watched::folder(base.path(), later, MOST_NAMED).is_none());
         fs::write(base.path().join("a.csv"), "1").unwrap();
-        assert!(Watched::folder(base.path(), later).is_some());
+        assert!(Watched::folder(base.path(), later, MOST_NAMED).is_some());
     }
 }

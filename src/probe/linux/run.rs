@@ -107,7 +107,10 @@ impl<'a> WatchedRun<'a> {
         // Beside a launcher's first process the others may have opened theirs already.
         let base = options.opt_ml.as_deref().or(container_base.as_deref());
         let base = base.filter(|_| is_of_command);
-        let channels = base.map(WatchedChannels::below).unwrap_or_default();
+        let channels = match &options.watched {
+            Some(checkout) => WatchedChannels::checkout(checkout),
+            None => base.map(WatchedChannels::below).unwrap_or_default(),
+        };
 
         // After the cgroup, which a new namespace could put out of reach, and before any thread.
         let mut mounts = MountNamespace::default();
