@@ -12,7 +12,7 @@ use crate::grammar;
 use crate::probe::ProbeOptions;
 use crate::report::format::ReportFormat;
 use crate::spec::OnInconclusive;
-use crate::units::Usd;
+use crate::units::{Seconds, Usd};
 
 /// Forecast what a full training run will take from small canary runs, and fail CI on a projected overrun.
 #[derive(Debug, Parser)]
@@ -254,9 +254,9 @@ pub struct VerdictArguments {
 
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// The file to write.
-    #[arg(value_name = "FILE", default_value = "canary-gate.yml")]
-    pub file: PathBuf,
+    /// The file to write [default: canary-gate.yml, with a command at the checkout's root].
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
     /// Write over an existing file, and beside another spec of the checkout.
     #[arg(long)]
     pub force: bool,
@@ -269,6 +269,12 @@ pub struct InitArguments {
     /// The region of that job [default: AWS_REGION].
     #[arg(long, value_name = "REGION", requires = "from_job")]
     pub region: Option<String>,
+    /// Stop the command after this time; what it has opened by then counts.
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    pub watch_for: Seconds,
+    /// How the project starts training, from this folder. It is run once, as it stands, and the spec has the data that it opened.
+    #[arg(last = true, value_name = "CMD", conflicts_with = "from_job")]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

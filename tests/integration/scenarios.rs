@@ -329,6 +329,7 @@ files!(local; ""
     gpu_memory,
     groups,
     history,
+    init_command,
     levels,
     local_groups,
     logs_and_limits,

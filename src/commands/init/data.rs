@@ -1,6 +1,6 @@
 //! Folders and files of data.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::text::pattern;
 use crate::grammar::count;
@@ -26,12 +26,16 @@ pub(super) struct FoundData {
     pub(super) ending: String,
     /// Whether all of it lies in folders of it, such as one for each class.
     pub(super) is_by_folder: bool,
-    /// Whether a file of it lists the others.
+    /// Whether a file of it lists the others, or its files have several endings and so belong together.
     pub(super) is_listed: bool,
+    /// Whether a watched command opened it.
+    pub(super) is_opened: bool,
 }
 
 /// In a folder with no more files than this, each file is data by itself.
 const FEW: usize = 3;
+/// The fewest files of which a canary gets some whole; of fewer it gets rows.
+pub(super) const FEWEST_FILES: usize = 10;
 
 impl FoundData {
     /// Whether rows can be drawn of its files.
@@ -61,15 +65,18 @@ impl FoundData {
         let name = self.name().to_lowercase();
         let is = |names: &[&str]| names.iter().any(|known| name.contains(known));
         let rank = if is(&["test", "val", "eval", "dev", "sample"]) {
-            3
-        } else if name.contains("train") {
+            4
+        } else if self.is_opened && self.is_file() && pattern("labels").is_match(&name) {
             0
-        } else if self.path.split('/').any(|part| part == "processed") {
+        } else if name.contains("train") {
             1
-        } else {
+        } else if self.path.split('/').any(|part| part == "processed") {
             2
+        } else {
+            3
         };
-        (rank, !self.has_rows(), std::cmp::Reverse(self.bytes.0))
+        let is_table = self.is_opened || self.has_rows();
+        (rank, !is_table, std::cmp::Reverse(self.bytes.0))
     }
 }
 
@@ -145,14 +152,52 @@ pub(super) fn data_folders(files: &[SeenFile], is_named: impl Fn(&str) -> bool) 
     found
 }
 
+/// The data among the files that a command opened: those of a folder together, with folders beside it that are classes; a few each by
+/// themselves.
+pub(super) fn opened_data<'a>(files: impl Iterator<Item = &'a SeenFile>) -> Vec<FoundData> {
+    let is_opened_data = |file: &&SeenFile| {
+        let is_code = pattern("opened_code").is_match(&file.path);
+        is_data(&file.path) || file.path.contains('/') && ending(&file.path).is_some() && !is_code
+    };
+    let files = Vec::from_iter(files.filter(is_opened_data));
+    let folders = BTreeSet::from_iter(files.iter().map(|file| folder_of(&file.path)));
+    let mut homes: BTreeMap<&str, Vec<&SeenFile>> = BTreeMap::new();
+    for file in files {
+        let own = folder_of(&file.path);
+        let above = folder_of(own);
+        let is_beside = |other: &&str| *other != own && folder_of(other) == above;
+        let mut below = folders
+            .range(above..)
+            .take_while(|one| one.starts_with(above));
+        let is_kind = above.is_empty() || pattern("kind_of_data").is_match(name_of(own));
+        let home = if !is_kind && below.any(is_beside) {
+            above
+        } else {
+            own
+        };
+        homes.entry(home).or_default().push(file);
+    }
+    let mut found = Vec::new();
+    for (home, files) in homes {
+        match !home.is_empty() && files.len() >= FEWEST_FILES {
+            true => found.push(data_of(home, &files)),
+            false => found.extend(files.iter().map(|file| data_of(&file.path, &[file]))),
+        }
+    }
+    (found.iter_mut()).for_each(|data: &mut FoundData| data.is_opened = true);
+    found.sort_by_key(FoundData::rank);
+    found
+}
+
 fn data_of(path: &str, files: &[&SeenFile]) -> FoundData {
     let first = files.first().and_then(|file| ending(&file.path));
     FoundData {
         path: path.to_owned(),
         files: files.len(),
         bytes: files.iter().map(|file| file.bytes).sum(),
+        is_listed: files.iter().any(|file| ending(&file.path) != first),
         ending: first.unwrap_or_default(),
-        is_listed: false,
+        is_opened: false,
         is_by_folder: (files.iter()).all(|file| folder_of(folder_of(&file.path)) == path),
     }
 }

@@ -1,7 +1,7 @@
 //! The draft of what a checkout holds: of a job on this machine, or of one on SageMaker. Where images, roles and data are, AWS knows
 //! and the checkout does not: these are for the user to fill in.
 
-use super::data::{FoundData, folder_of, name_of};
+use super::data::{FEWEST_FILES, FoundData, folder_of, name_of};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use super::text::masked;
 use crate::grammar::joined;
@@ -15,9 +15,7 @@ const LONGEST_NAME: usize = 40;
 /// The most other candidates that are named.
 const MOST_NAMED: usize = 5;
 /// The most channels beside the first, of a script that reads none by its variable.
-const MOST_OTHERS: usize = 3;
-/// The fewest files of which a canary gets some whole; of fewer it gets rows.
-const FEWEST_FILES: usize = 10;
+const MOST_OTHERS: usize = 9;
 
 /// The likeliest of what was found, as a valid spec, and what it is from; the manual's example where there is nothing.
 pub(super) fn drafted(overview: &Overview) -> (String, String) {
@@ -144,20 +142,20 @@ fn command(overview: &Overview, script: &FoundScript, channels: &[DraftedChannel
     };
     let python = overview.python.as_deref().unwrap_or("python3");
     let mut written = [folder, &script.path, python].into_iter();
-    let is_for_a_shell = written.all(cure::is_plain) && !folder.starts_with('-');
+    let is_for_a_shell = start.is_given || written.all(cure::is_plain) && !folder.starts_with('-');
     let folder = if is_for_a_shell { folder } else { "" };
     let mut words = Vec::new();
     if start.is_module && !start.folder.is_empty() {
         words = vec!["env".to_owned(), format!("PYTHONPATH={}", start.folder)];
     }
-    words.push(python.to_owned());
-    match start.is_module {
-        true => words.extend(["-m".to_owned(), start.program.replace('/', ".")]),
-        false => words.push(from_folder(folder, &script.path)),
+    if start.is_module {
+        words.extend([python, "-m", &start.program.replace('/', ".")].map(str::to_owned));
+    } else if !start.is_given {
+        words.extend([python.to_owned(), from_folder(folder, &script.path)]);
     }
     words.extend_from_slice(&start.arguments);
     let mut said = start.why.clone();
-    if overview.python.is_some() {
+    if overview.python.is_some() && !start.is_given {
         said += "; guess: the virtual environment, which is on this machine alone";
     }
     let place = |data| from_folder(folder, &place_of(data));
@@ -285,7 +283,8 @@ fn drafted_channels<'a>(
         found.push((name.clone(), data));
     }
     if names.is_empty() {
-        free.retain(|data| script.is_some_and(|script| script.names(&data.path)));
+        let is_read = |data: &FoundData| script.is_some_and(|script| script.names(&data.path));
+        free.retain(|data| data.is_opened || is_read(data));
         let first = free.first().copied().or(overview.data.first());
         found.push(("train".to_owned(), first));
         for data in free.into_iter().skip(1).take(MOST_OTHERS) {
@@ -336,7 +335,9 @@ fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work
             (false, false) => ("", ""),
         };
         let (name, uri) = (yaml::text(name), yaml::text(&uri));
-        let said = comment(&format!("guess: {said}{why}"));
+        let seen = data.filter(|data| data.is_opened);
+        let how = seen.map_or("guess", |_| "seen");
+        let said = comment(&format!("{how}: {said}{why}"));
         text += &format!("        {name}: {{uri: {uri}{sample}}}    # {said}\n");
     }
     text

@@ -20,6 +20,7 @@ const SCORE_OF_START: i32 = 5;
 const SCORE_OF_NAME: i32 = 4;
 
 /// A script that trains.
+#[derive(Default)]
 pub(super) struct FoundScript {
     pub(super) path: String,
     score: i32,
@@ -108,7 +109,7 @@ impl FoundOption {
     }
 
     /// Whether it is still to be handed over, or has a number in the arguments, which counts for its default.
-    fn is_left_by(&mut self, start: &ScriptStart) -> bool {
+    pub(super) fn is_left_by(&mut self, start: &ScriptStart) -> bool {
         let (arguments, name) = (&start.arguments, format!("--{}", self.name));
         let is_it = |word: &String| word.split('=').next() == Some(&name);
         let Some(at) = arguments.iter().position(is_it) else {

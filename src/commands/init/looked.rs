@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::data::SeenFile;
 use super::found::Overview;
 use super::text::{SourceText, pattern};
+use super::watched::WatchedCommand;
 use crate::backend::project_paths::has_private_name;
 use crate::console::files;
 use crate::git::{GitCheckout, GitError};
@@ -22,14 +23,14 @@ const LARGEST_TEXT: Bytes = Bytes(2 * Bytes::MIB);
 const PLAIN_SIGNS: &str = "._-+=@ ";
 
 /// What was found below a folder, and what of it was not looked at, as sentences without a capital.
-pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
+pub(super) fn look(folder: &Path, command: Option<WatchedCommand>) -> (Overview, Vec<String>) {
     let mut notes = Vec::new();
     let seen = walk(folder, &mut notes);
     let known = known_to_git(folder).unwrap_or_else(|error| {
         notes.push(format!("git was not asked which files it tracks: {error}"));
         None
     });
-    let mut texts = Vec::new();
+    let mut texts = Vec::from_iter(command.as_ref().map(WatchedCommand::text));
     let mut unread = 0;
     for path in seen.iter().map(|file| &file.path) {
         let file = folder.join(path);
@@ -55,6 +56,7 @@ pub(super) fn look(folder: &Path) -> (Overview, Vec<String>) {
     let pythons = [".venv", "venv"].map(|at| folder.join(at).join("bin/python"));
     let python = pythons.iter().find(|python| python.is_file());
     found.python = python.map(|python| python.display().to_string());
+    notes.extend(command.map(|command| command.put_into(&mut found, &seen)));
     (found, notes)
 }
 

@@ -8,6 +8,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod text;
+mod watched;
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +16,21 @@ use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, AppResult, files, printable, say};
 use crate::spec;
-use crate::workspace::{STATE_FOLDER, environment_region, written_spec};
+use crate::workspace::written_spec::{self, DEFAULT_PLACES};
+use crate::workspace::{STATE_FOLDER, environment_region};
+use watched::WatchedCommand;
 
 /// The file of the schema in the gate's own folder.
 const SCHEMA: &str = "spec.v1.json";
 
 pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
-    let file = &arguments.file;
+    let here = files::current_folder()?.join(DEFAULT_PLACES[0]);
+    let file = &match &arguments.file {
+        Some(file) => file.clone(),
+        None if arguments.command.is_empty() => DEFAULT_PLACES[0].into(),
+        // A command may read what lies beside its folder.
+        None => written_spec::from_here(&checkout_of(&here)?.join(DEFAULT_PLACES[0])),
+    };
     // Checked before any call of AWS.
     if !arguments.force {
         refuse_beside_another(file)?;
@@ -36,7 +45,7 @@ pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
     let root = checkout_of(&named)?;
     files::check_target(file, &root)?;
     let (text, from) = match &arguments.from_job {
-        None => of_checkout(&folder),
+        None => of_checkout(&folder, arguments).await?,
         Some(name) => {
             let region = arguments.region.clone().or_else(environment_region);
             let region = region.ok_or_else(|| {
@@ -56,19 +65,22 @@ pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
     files::write_readable(file, text.as_bytes(), &root)?;
     let (written, from) = (file.display(), printable(&from));
     say(&format!("wrote {written} from {from}"));
-    let named = match file.to_string_lossy().as_ref() {
-        "canary-gate.yml" | ".github/canary-gate.yml" => String::new(),
-        other => format!(" --spec {}", printable(other)),
-    };
+    let named = arguments.file.as_ref().map(|file| file.to_string_lossy());
+    let named = named.filter(|file| !DEFAULT_PLACES.contains(&&**file));
+    let named = named.map_or_else(String::new, |file| format!(" --spec {}", printable(&file)));
     say(&format!(
         "look at it, and correct what `# guess` marks, then:\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
     ));
     Ok(0)
 }
 
-/// A spec of what the checkout holds, and what it is from.
-fn of_checkout(folder: &Path) -> (String, String) {
-    let (overview, mut notes) = looked::look(folder);
+/// A spec of what the checkout holds, or what the command opened of it, and what it is from.
+async fn of_checkout(folder: &Path, arguments: &InitArguments) -> AppResult<(String, String)> {
+    let command = match &arguments.command[..] {
+        [] => None,
+        words => Some(WatchedCommand::run(words, folder, arguments.watch_for).await?),
+    };
+    let (overview, mut notes) = looked::look(folder, command);
     notes.extend(overview.launches.first().map(|place| {
         format!(
             "training jobs are started at {place}; `canary-gate init --from-job NAME` writes the spec of one"
@@ -77,7 +89,7 @@ fn of_checkout(folder: &Path) -> (String, String) {
     for note in notes {
         say(&format!("note: {}", printable(&note)));
     }
-    drafted::drafted(&overview)
+    Ok(drafted::drafted(&overview))
 }
 
 /// The checkout that the file is named in, as it is named: below a link lies another one. Without one, the working directory.

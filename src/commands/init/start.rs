@@ -13,6 +13,8 @@ pub(super) struct ScriptStart {
     /// The script from its folder, without its ending; empty where nothing says how it is started.
     pub(super) program: String,
     pub(super) is_module: bool,
+    /// Whether the arguments are all words of a command that was given and watched.
+    pub(super) is_given: bool,
     /// The folder that it is started in, or that its module is found in: the beginning of the script's path.
     pub(super) folder: String,
     pub(super) arguments: Vec<String>,
@@ -29,7 +31,7 @@ pub(super) fn starts(texts: &[SourceText]) -> Vec<ScriptStart> {
 }
 
 /// Whether arguments may hold a secret, which belongs in no spec.
-fn may_have_secret(arguments: &str) -> bool {
+pub(super) fn may_have_secret(arguments: &str) -> bool {
     let words = arguments.split_whitespace();
     let options = words.filter(|word| word.starts_with('-'));
     let mut names = options.filter_map(|option| option.split('=').next());

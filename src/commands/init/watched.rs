@@ -1,0 +1,155 @@
+//! The project's own command, run once as it stands under the probe: the files of the checkout that it opens are the data of its job.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::Command;
+
+use super::data::{FoundData, SeenFile, opened_data};
+use super::found::{FoundOption, FoundScript, Overview, path_of};
+use super::start::{ScriptStart, may_have_secret};
+use super::text::SourceText;
+use crate::console::{AppError, AppResult, StepResult, files, printable, say, signals};
+use crate::grammar::{at_most, count};
+use crate::probe::{CHECKOUT, Ending, ProbeReport};
+use crate::spec::cure;
+use crate::units::Seconds;
+
+/// The place of what the command says, as others have a file.
+const PLACE: &str = "the command";
+
+/// The most data that are said.
+const MOST_SAID: usize = 5;
+
+/// A command that was watched.
+pub(super) struct WatchedCommand {
+    start: ScriptStart,
+    /// From the spec's folder; `None` where the system does not say it.
+    opened: Option<BTreeSet<String>>,
+}
+
+impl WatchedCommand {
+    /// Runs the command in the working directory to its end, or for so long.
+    pub(super) async fn run(words: &[String], root: &Path, limit: Seconds) -> AppResult<Self> {
+        let line = words.join(" ");
+        if may_have_secret(&line) {
+            let what = "the command has a word that may be a secret; it was not run, since it would stand in the spec";
+            return Err(AppError::usage(what).help("set it as a variable of your shell, `export API_TOKEN=...`, without it in the command; canaries get it by `--pass-env API_TOKEN`"));
+        }
+        let here = files::current_folder()?;
+        let below = here.strip_prefix(root).ok().and_then(Path::to_str);
+        let folder = below.filter(|folder| cure::is_plain(folder)).ok_or_else(|| {
+            let what = "the command is started in a folder that is not below the spec's, or has signs in its name that a shell takes for its own";
+            AppError::usage(what).help("let the spec lie in this folder: `canary-gate init ./canary-gate.yml -- ...`")
+        })?;
+        say(&format!(
+            "runs `{}` once, here, for at most {limit} (`--watch-for`), to see which files it opens; Ctrl-C stops it",
+            printable(&line)
+        ));
+        let mut report = report(words, root, limit).await?;
+        let start = ScriptStart {
+            program: line,
+            is_given: true,
+            folder: folder.to_owned(),
+            arguments: words.to_vec(),
+            place: PLACE.to_owned(),
+            why: format!(
+                "the command ran for {} (of {limit} at most)",
+                report.wall_seconds
+            ),
+            ..ScriptStart::default()
+        };
+        let opened = report.files_opened.remove(CHECKOUT);
+        Ok(Self { start, opened })
+    }
+
+    /// It as a text of the project, which says how training is started.
+    pub(super) fn text(&self) -> SourceText {
+        SourceText {
+            path: PLACE.to_owned(),
+            text: self.start.program.clone(),
+        }
+    }
+
+    /// Puts it, its script and its data in the place of those that were guessed; returns what is to be said.
+    pub(super) fn put_into(&self, overview: &mut Overview, seen: &[SeenFile]) -> String {
+        overview.launches.clear();
+        overview.containers.clear();
+        overview.scripts = vec![self.script(std::mem::take(&mut overview.scripts))];
+        let ending = &self.start.why;
+        let Some(opened) = &self.opened else {
+            return format!(
+                "{ending}; which files it opened was not seen, so its data are guesses: there are too many folders to watch (raise the kernel's fs.inotify.max_user_watches, or name a spec in a smaller folder), or the file system reports nothing"
+            );
+        };
+        let data = opened_data(seen.iter().filter(|file| opened.contains(&file.path)));
+        let files = count(opened.len(), "file");
+        if data.is_empty() {
+            return format!(
+                "{ending} and opened {files} of the checkout, none of them data: the channels are guesses. Data elsewhere need `uri: file:///...` and `--data-root`; for a database or the network write `share`, see docs/make-it-fit.md"
+            );
+        }
+        let said = |one: &FoundData| format!("{} ({})", one.path, one.said());
+        let said = at_most(data.iter().map(said), MOST_SAID).join(", ");
+        overview.data = data;
+        format!("{ending} and opened {files} of the checkout, of which data: {said}")
+    }
+
+    /// The script that it names, else the likeliest of those that it opened, with the command as its start.
+    fn script(&self, found: Vec<FoundScript>) -> FoundScript {
+        let is_named = |script: &FoundScript| path_of(&script.start.place) == PLACE;
+        let is_opened = |path: &String| self.opened.as_ref().is_none_or(|all| all.contains(path));
+        let used = |script: &FoundScript| is_named(script) || is_opened(&script.path);
+        let found = found.into_iter().filter(used);
+        let likeliest = found.min_by_key(|script| !is_named(script));
+        let mut script = likeliest.unwrap_or_default();
+        // What is put behind a command for a shell or for make does not reach the script.
+        let is_reached = is_named(&script);
+        let has_default = |option: &FoundOption| is_reached && option.default.is_some();
+        (script.options).retain_mut(|one| has_default(one) && one.is_left_by(&self.start));
+        let path = Some(script.path).filter(|path| !path.is_empty());
+        script.path = path.unwrap_or_else(|| self.start.program.clone());
+        script.why.clone_from(&self.start.why);
+        script.start = self.start.clone();
+        script
+    }
+}
+
+/// Runs a command under the probe, which ends all of its processes, also where the gate itself ends before. A command that fails is
+/// an error.
+async fn report(words: &[String], root: &Path, limit: Seconds) -> AppResult<ProbeReport> {
+    let not_started = || AppError::failed("could not start the probe, to watch the command");
+    let mut signals = signals::watch()?;
+    let folder = tempfile::tempdir().or_fail(not_started)?;
+    let file = folder.path().join("report.json");
+    let mut command = Command::new(std::env::current_exe().or_fail(not_started)?);
+    command.args(["probe", "--end-with-parent"]);
+    command.arg(std::process::id().to_string());
+    command.args(["--max-runtime", &format!("{}s", limit.0), "--watched"]);
+    command.arg(root).arg("--output").arg(&file).arg("--");
+    command.args(words);
+    command.stdin(Stdio::null()).stdout(io::stderr());
+    // Python opens its own cache in place of a source.
+    command.env("PYTHONPYCACHEPREFIX", folder.path());
+    // A Ctrl-C at the terminal reaches the gate alone.
+    let mut probe = command.process_group(0).spawn().or_fail(not_started)?;
+    let ended = signals.unless_interrupted(probe.wait()).await;
+    if let (Err(_), Some(id)) = (&ended, probe.id()) {
+        // It ends when all has ended that the command started.
+        let _ = kill(Pid::from_raw(id.cast_signed()), Signal::SIGTERM);
+        let _ = probe.wait().await;
+    }
+    let status = ended?.or_fail(not_started)?;
+    // There is none of a command that could not be started.
+    let text = files::read_text(&file).unwrap_or_default();
+    let report = serde_json::from_str::<ProbeReport>(&text).ok();
+    let is_of_use = |ending| matches!(ending, Ending::Exited { code: 0 } | Ending::TimedOut);
+    report.filter(|report| is_of_use(report.ending)).ok_or_else(|| {
+        let what = format!("the command failed ({status}), so no spec was written; what it said stands above");
+        AppError::failed(what).help("write it as you start training from this folder, what needs a shell as `-- sh -c '...'`; `canary-gate init` writes a spec without running anything")
+    })
+}
