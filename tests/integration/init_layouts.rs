@@ -115,7 +115,7 @@ if __name__ == "__main__":
         .file("src/click.py", click)
         .file(
             "src/churn/model.py",
-            "import time\n\ndef fit_model(rows):\n    time.sleep(rows / 1000)\n",
+            "import time\n\ndef fit_model(rows):\n    time.sleep(rows / 10000)\n",
         )
         .file("src/churn/cli/train.py", script)
         .file("tests/test_train.py", "def test_train(): pass\n")
@@ -132,7 +132,7 @@ if __name__ == "__main__":
 #[test]
 fn a_plain_script_with_a_table() {
     let script = "import csv\n\nwith open('customers.csv') as f:\n    rows = list(csv.reader(f))\nprint(len(rows))\n";
-    let train = "import csv\nimport time\n\ndef train(rows):\n    time.sleep(len(rows) / 10000)\n    return sum(int(row[1]) for row in rows)\n\nwith open('customers.csv') as f:\n    rows = list(csv.reader(f))\nprint(train(rows[1:]))\n";
+    let train = "import csv\nimport time\n\ndef train(rows):\n    time.sleep(len(rows) / 2500)\n    return sum(int(row[1]) for row in rows)\n\nwith open('customers.csv') as f:\n    rows = list(csv.reader(f))\nprint(train(rows[1:]))\n";
     let table: String = (0..20_000)
         .map(|row| format!("{row},{},{}\n", row % 7, row % 2))
         .collect();

@@ -23,7 +23,7 @@ pub enum Doubt {
         "is not confirmed: the full run, begun as a canary, did not print as many steps as the smaller ones lead to, or too few of them, or no total; `canary.progress: off` takes a larger sample in its place"
     )]
     NotConfirmed,
-    /// The largest canary did this share of the full run, and neither its time nor its CPU time is longer than that of the smallest.
+    /// The largest canary did this share of the full run, and took no longer than the shortest, but for noise.
     #[error(
         "does not grow by more than noise up to {0} of the full run, as where data are not read or a failure is hidden; see that the command ends with the error of its work, take larger canaries, or write `growth: none`"
     )]

@@ -16,6 +16,7 @@ mod law;
 mod level;
 mod memory;
 mod next_canary;
+mod no_growth;
 mod notes;
 mod other_work;
 mod points;
@@ -212,7 +213,8 @@ impl Forecast {
             .is_ok_and(|time| time.if_steeper().quantile(UPPER) > FAR_BEYOND * time.quantile(UPPER))
     }
 
-    /// Whether the canaries' time grows no faster with the data than that, and some did all of the work; not where nothing was measured.
+    /// Whether the canaries' time grows no faster with the data than that, but for noise, and some did all of the work; not where nothing
+    /// was measured.
     pub fn grows_at_most(&self, most: StatedGrowth) -> bool {
         let (Some(law), Some(reached), true) =
             (&self.law.time, self.largest_share, self.did_all_work)
@@ -220,7 +222,10 @@ impl Forecast {
             return false;
         };
         match most {
-            StatedGrowth::None => law.at(reached) <= FLAT * law.intercept,
+            StatedGrowth::None => {
+                matches!(self.time_doubt, Some(Doubt::NoGrowthSeen(_)))
+                    || law.at(reached) <= FLAT * law.intercept
+            }
             StatedGrowth::Linear => law.shape.growth_up_to(1.0) != GrowthKind::MoreThanLinear,
         }
     }
@@ -360,10 +365,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             .or(unopened(runs).map(|_| Doubt::NotOpened)),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
             .or_else(|| progress::stopped_early(runs))
-            .or_else(|| {
-                runs.no_growth_seen()
-                    .filter(|_| !progress::all_print_steps(runs))
-            }),
+            .or_else(|| no_growth::seen(runs)),
         reached: by_progress.as_ref().map(|progress| progress.reached),
         largest_share: (by_progress.filter(ByProgress::shows_all).map(|_| 1.0))
             .or_else(|| runs.largest().map(Measurement::reach)),

@@ -228,9 +228,21 @@ pub(super) fn stopped_early(runs: &Runs) -> Option<Doubt> {
     })
 }
 
-/// Whether every run printed its steps to their end, or to where it stopped.
-pub(super) fn all_print_steps(runs: &Runs) -> bool {
-    runs.all_have(|run| Steps::of(run).is_some())
+/// Whether every run did all of as many steps, which filled most of its time: then it takes as long whatever the data.
+pub(super) fn all_do_as_many_steps(runs: &Runs) -> bool {
+    let steps = runs.entered().iter().map(|run| Steps::of(run));
+    let Some(all) = steps.collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let ended = |steps: &Steps| {
+        let filled = steps.last().0 - steps.points[0].0;
+        steps.progress.spoilt().is_none()
+            && steps.stopped_at().is_none()
+            && steps.points.len() >= FEW_POINTS
+            && filled >= 0.5 * steps.time
+    };
+    let total = all.first().and_then(|steps| steps.progress.total);
+    total.is_some() && (all.iter()).all(|steps| steps.progress.total == total && ended(steps))
 }
 
 /// From small to large.

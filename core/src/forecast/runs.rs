@@ -5,18 +5,11 @@ use std::collections::BTreeMap;
 use super::other_work::{self, Disturbed};
 use super::points::{self, Fewest};
 use super::posterior::{Observation, Posterior, Prior};
-use super::{Doubt, Quantity, ROUGH_IF_FIXED, Unknown, prior, seconds};
+use super::{Quantity, Unknown, seconds};
 use crate::measurement::newest_data::NewestData;
 use crate::measurement::{Abscissa, Measurement, Outcome, Start, named};
 use crate::metric::MemoryOf;
-use crate::units::{Fraction, Seconds};
-
-/// The standard deviation of a start, in seconds.
-const JITTER: f64 = 0.1;
-/// Two times that differ by so many standard deviations of the noise differ by more than it.
-const CLEAR: f64 = 3.0;
-/// A script that takes the same time for so many times the data may not have worked on them.
-const FAR: f64 = 10.0;
+use crate::units::Seconds;
 
 /// The runs that enter the fits, and the others by reason.
 pub struct Runs<'a> {
@@ -189,23 +182,6 @@ impl<'a> Runs<'a> {
             is_any.then(|| format!("left out of the fit: {} {reason}", named(&runs)))
         });
         others.chain(self.other_data.clone())
-    }
-
-    /// The doubt in the time where none was the full run, and neither the time nor the CPU time grows, but for noise, up to the run that
-    /// did most: over far more than the smallest did, or where all did little of the full run's work.
-    pub(super) fn no_growth_seen(&self) -> Option<Doubt> {
-        let largest = self.largest().filter(|run| run.reach() < 1.0)?;
-        let reaches = self.entered.iter().map(|run| run.reach());
-        let is_far = largest.reach() >= FAR * reaches.reduce(f64::min)?;
-        let did_little = largest.work_share() < 1.0 && largest.reach() < ROUGH_IF_FIXED;
-        let grows = |value: fn(&Measurement) -> Option<f64>| {
-            let values = self.entered.iter().filter_map(|run| value(run));
-            let (least, most) = values.reduce(f64::min).zip(value(largest))?;
-            Some(most - least > CLEAR * JITTER.hypot(prior::TIME.noise * most))
-        };
-        let is_seen =
-            grows(|run| seconds(run.time()))? || grows(other_work::cpu_time) == Some(true);
-        ((is_far || did_little) && !is_seen).then(|| Doubt::NoGrowthSeen(Fraction(largest.reach())))
     }
 
     /// The run that did most of the full run.

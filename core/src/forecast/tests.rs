@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::instance::{Capacity, InstanceType, Price, PriceEvidence};
+use crate::measurement::progress::JobProgress;
 use crate::measurement::{Outcome, PeakMemory, Phases, Start};
 use crate::metric::Metric;
 use crate::units::{Bytes, Percent, UsdPerHour};
@@ -371,8 +372,23 @@ fn memory_that_does_not_grow_has_no_steeper_end_and_one_that_does_has() {
     assert!(steeper > 3.7e10, "{steeper}");
 }
 
+/// Ten lines up to so many of a hundred steps.
+fn steps_to(done: f64) -> Option<JobProgress> {
+    Some(JobProgress {
+        format: "tqdm".to_owned(),
+        total: Some(100.0),
+        pass: None,
+        passes: 1,
+        points: (1..=10)
+            .map(f64::from)
+            .map(|line| (Seconds(2.0 * line), line / 10.0 * done))
+            .collect(),
+        doubts: Vec::new(),
+    })
+}
+
 #[test]
-fn a_time_that_stays_the_same_over_ten_times_the_data_is_in_doubt() {
+fn a_time_that_stays_the_same_over_twice_the_data_is_in_doubt() {
     type Known = fn(&mut Measurement, f64);
     let unknown: Known = |_, _| {};
     let far = [1.0, 5.0, 20.0, 50.0];
@@ -388,7 +404,8 @@ fn a_time_that_stays_the_same_over_ten_times_the_data_is_in_doubt() {
             |run, _| run.sample_opened = Some(true),
             true,
         ),
-        ([10.0, 20.0, 30.0, 50.0], 20.0, 0.0, unknown, false),
+        ([10.0, 20.0, 30.0, 50.0], 20.0, 0.0, unknown, true),
+        ([30.0, 40.0, 50.0, 50.0], 20.0, 0.0, unknown, false),
         // It takes much longer with more data, however much is fixed.
         (far, 20.0, 1.0, unknown, false),
         (
@@ -398,18 +415,23 @@ fn a_time_that_stays_the_same_over_ten_times_the_data_is_in_doubt() {
             |run, percent| run.usage.cpu_percent = utilization(1.0 + percent),
             false,
         ),
+        // As many steps explain it, and such as broke off do not.
+        (
+            far,
+            20.0,
+            0.0,
+            |run, _| run.progress = steps_to(100.0),
+            false,
+        ),
+        (far, 20.0, 0.0, |run, _| run.progress = steps_to(30.0), true),
     ] {
         let found = forecast_of(&percents.map(|percent| {
             let mut run = run(percent, seconds + growth * percent);
             known(&mut run, percent);
             run
         }));
-        let doubt = found.doubt(Metric::Time);
-        assert_eq!(
-            doubt.is_some(),
-            is_doubted,
-            "{percents:?} {seconds} {growth}"
-        );
+        let is_found = matches!(found.doubt(Metric::Time), Some(Doubt::NoGrowthSeen(_)));
+        assert_eq!(is_found, is_doubted, "{percents:?} {seconds} {growth}");
     }
 }
 

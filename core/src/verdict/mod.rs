@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::{Doubt, Estimate, Forecast, Predictive, Quantity};
 use crate::instance::Offer;
 use crate::metric::{Amount, Metric};
-use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin, StatedGrowth};
+use crate::spec::{Bound, Budget, BudgetLine, Level, LineKind, LineOrigin};
 use crate::units::{Fraction, Percent};
 
 /// Above this chance a breach is more likely than not.
@@ -211,8 +211,19 @@ fn judge_line(
     against: Option<&Against>,
 ) -> JudgedLine {
     let certainty = budget.certainty;
+    let is_max = line.bound == Bound::Max;
+    let metric = line.kind.metric().filter(|_| is_max);
+    let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
+    let is_known = is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
+    let is_flat = |doubt: &&Doubt| matches!(doubt, Doubt::NoGrowthSeen(_));
+    let doubt = metric.and_then(|metric| forecast.doubt(metric));
+    let doubt = doubt.filter(|doubt| !(is_known && is_flat(doubt)));
     let Some(quantity) = quantity(line, forecast) else {
-        return against::judge_increase(line, certainty, against);
+        let judged = against::judge_increase(line, certainty, against);
+        return match doubt.filter(is_flat) {
+            Some(doubt) => judged.doubted(doubt),
+            None => judged,
+        };
     };
     let known = quantity.as_ref().ok();
     let judged = JudgedLine {
@@ -226,13 +237,6 @@ fn judge_line(
     if let Some(settled) = settled_by_a_canary(line, forecast) {
         return judged.found(1.0, LineVerdict::Exceeded).because(settled);
     }
-    let is_max = line.bound == Bound::Max;
-    let metric = line.kind.metric().filter(|_| is_max);
-    let doubt = metric.and_then(|metric| forecast.doubt(metric));
-    let is_expected = |doubt: &Doubt| {
-        matches!(doubt, Doubt::NoGrowthSeen(_)) && budget.growth == Some(StatedGrowth::None)
-    };
-    let doubt = doubt.filter(|doubt| !is_expected(doubt));
     match (&quantity, line.origin) {
         (Err(unknown), LineOrigin::Implicit) => judged.not_applicable(&unknown.0),
         (Err(unknown), LineOrigin::Written) => match doubt.filter(|doubt| doubt.is_of_source()) {
@@ -246,9 +250,6 @@ fn judge_line(
                 share: forecast.largest_share,
             };
             let is_over = found.row.verdict == LineVerdict::Exceeded;
-            let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
-            let is_known =
-                is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
             let of = metric.and_then(Metric::memory_of);
             let unseen = of.and_then(|of| forecast.peak(of).unseen).map(Percent);
             let unseen = unseen.filter(|percent| percent.0 > line.limit.number);
