@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::grammar::only_where;
 use crate::instance::InstanceConfiguration;
 use crate::rows::{RowBlocks, RowFile};
-use crate::spec::{DrawRule, FollowingCount, FullShare, Job, ScriptShare, SharePlace, Work};
+use crate::spec::{
+    Distribution, DrawRule, FollowingCount, FullShare, Job, ScriptShare, SharePlace, Work,
+};
 use crate::units::{Bytes, Fraction, Seconds, count_as_float};
 
 /// One object of a channel: a file, or an S3 key.
@@ -77,6 +79,18 @@ impl ChannelData {
             always: self.always.in_both(&objects),
             objects,
             ..self.clone()
+        }
+    }
+
+    /// What the host at a place among those that it reaches gets: everything, or its share of whole objects in turn.
+    #[must_use]
+    pub fn on_host(&self, distribution: Distribution, place: usize, hosts: usize) -> Self {
+        match distribution {
+            Distribution::FullyReplicated => self.clone(),
+            Distribution::ShardedByS3Key => {
+                let own = (place..self.objects.len()).step_by(hosts);
+                self.with(self.objects.select(own))
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::canary::ChannelData;
 use crate::instance::InstanceConfiguration;
-use crate::spec::{Channel, Distribution, Job};
+use crate::spec::{Channel, Job};
 
 /// SageMaker's name for the one group of a homogeneous cluster.
 const ONE_GROUP: &str = "homogeneousCluster";
@@ -93,13 +93,7 @@ impl<'a> Cluster<'a> {
             let reached = Vec::from_iter(reached);
             let count = reached.len();
             for (place, host) in reached.into_iter().enumerate() {
-                let data = match channel.distribution {
-                    Distribution::FullyReplicated => data.clone(),
-                    Distribution::ShardedByS3Key => {
-                        let own = (place..data.objects.len()).step_by(count);
-                        data.with(data.objects.select(own))
-                    }
-                };
+                let data = data.on_host(channel.distribution, place, count);
                 host.channels.push(ChannelShare { channel, data });
             }
         }

@@ -7,7 +7,7 @@ use super::metrics::{Host, Sources};
 use crate::canary::CanaryRun;
 use crate::grammar::list;
 use crate::instance::{InstanceConfiguration, InstanceGroup, tables};
-use crate::spec::{Channel, Distribution, Job};
+use crate::spec::{Channel, Job};
 use crate::units::Bytes;
 
 /// SageMaker's, of a group; what a host reports is not to be trusted.
@@ -92,18 +92,9 @@ fn bytes(job: &Job, run: &CanaryRun, placed: &[Option<&InstanceGroup>]) -> Vec<B
         let hosts = groups.iter().enumerate();
         let reached = hosts.filter(|(_, group)| reaches(channel, **group));
         let reached = Vec::from_iter(reached.map(|(host, _)| host));
-        match channel.distribution {
-            Distribution::FullyReplicated => {
-                let all = data.bytes();
-                for host in reached {
-                    bytes[host] = bytes[host] + all;
-                }
-            }
-            Distribution::ShardedByS3Key => {
-                for (size, host) in data.objects.sizes().zip(reached.iter().cycle()) {
-                    bytes[*host] = bytes[*host] + size;
-                }
-            }
+        for (place, host) in reached.iter().enumerate() {
+            let own = data.on_host(channel.distribution, place, reached.len());
+            bytes[*host] = bytes[*host] + own.bytes();
         }
     }
     bytes
@@ -200,7 +191,11 @@ jobs:
                 key: format!("{bytes}"),
                 bytes: Bytes(*bytes),
             };
-            ChannelData::new(name, sampled, sizes.iter().map(object).collect::<Objects>())
+            let objects: Objects = sizes.iter().map(object).collect();
+            ChannelData {
+                always: objects.select([3]),
+                ..ChannelData::new(name, sampled, objects)
+            }
         };
         let run = CanaryRun {
             job: "sums".to_owned(),
@@ -210,7 +205,8 @@ jobs:
             work: None,
             replicate: 0,
             channels: vec![
-                channel("train", true, &[1, 20, 300]),
+                // Every canary gets the last.
+                channel("train", true, &[1, 20, 300, 7_000_000]),
                 channel("all", true, &[4000]),
                 channel("whole", false, &[50_000]),
             ],

@@ -65,8 +65,11 @@ impl DataLayout {
                 let mut listed = dataset.channels.iter();
                 let listed = listed.find(|listed| listed.name == channel.name);
                 channel.objects = listed.map(|listed| {
-                    let mut objects: Vec<Bytes> = listed.objects.sizes().collect();
+                    let drawn = listed.objects.without(&listed.always);
+                    let mut objects: Vec<Bytes> = drawn.sizes().collect();
                     objects.sort_by(|a, b| b.cmp(a));
+                    // What every canary gets is dealt too, and is no part of the size.
+                    objects.resize(listed.objects.len(), Bytes(0));
                     objects
                 });
             }
@@ -399,6 +402,10 @@ jobs:
         let of = |dataset| DataLayout::of(&spec.jobs[0], dataset);
         assert_eq!(of(Some(&dataset)), sharded(&[2, 7]));
         assert_eq!(of(None), layout(&[(ShardedByS3Key, None)]));
+        // What every canary gets is dealt with the others, and is no part of the size.
+        let mut beside = dataset.clone();
+        beside.channels[0].always = beside.channels[0].objects.select([1]);
+        assert_eq!(of(Some(&beside)), sharded(&[2, 0]));
     }
 
     /// A run on two instances that were given these bytes.
