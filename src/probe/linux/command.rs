@@ -57,9 +57,11 @@ pub(super) fn locate(program: &OsStr, search_path: Option<&OsStr>) -> Result<Pat
     Err(refused.unwrap_or_else(|| ProbeError::NotOnPath(shown(program))))
 }
 
-/// A tool of the probe's own, from the folders of this process's PATH, relative ones from `/`: else they may hold what a change brings.
+/// A tool of the probe's own, from the absolute folders of this process's PATH: others, such as `~/bin`, may hold what a change brings.
 pub(super) fn locate_tool(name: &str) -> Option<PathBuf> {
-    which::which_in(name, env::var_os("PATH"), "/").ok()
+    let path = env::var_os("PATH")?;
+    let mut folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.find_map(|folder| executable(folder.join(name)).ok())
 }
 
 fn executable(path: PathBuf) -> Result<PathBuf, ProbeError> {
