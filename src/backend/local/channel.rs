@@ -1,7 +1,7 @@
 //! A channel on this machine, a file or a folder: what lies in it, none of it outside the checkout and the data roots, the key of
 //! that, and what a sandbox gets of it.
 
-use std::fs::{self, File, FileTimes, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, Read};
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use digest_io::IoWrapper;
 use futures_util::FutureExt;
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{UtimensatFlags::FollowSymlink, utimensat};
+use nix::sys::time::TimeSpec;
 use nix::unistd::{AccessFlags, access};
 use sha2::{Digest, Sha256};
 
@@ -409,10 +412,11 @@ impl<'a> LocalChannel<'a> {
     }
 }
 
-/// Scripts tell by these whether a cache is older than its data.
-fn keep_times(of: &Metadata, copy: &Path) -> io::Result<()> {
-    let times = FileTimes::new().set_accessed(of.accessed()?);
-    File::open(copy)?.set_times(times.set_modified(of.modified()?))
+/// Scripts tell by these whether a cache is older than its data. The copy is not opened: its mode may let nobody read it.
+fn keep_times(of: &Metadata, copy: &Path) -> nix::Result<()> {
+    let accessed = TimeSpec::new(of.atime(), of.atime_nsec());
+    let modified = TimeSpec::new(of.mtime(), of.mtime_nsec());
+    utimensat(AT_FDCWD, copy, &accessed, &modified, FollowSymlink)
 }
 
 /// Where an object of a channel lies, which is a folder or the one file.
