@@ -14,7 +14,7 @@ use super::limits::{self, s3_uri_problem};
 use super::reader::{At, Reader, quoted, rules};
 use super::share::SampledBy;
 use super::yaml::Node;
-use super::{FileSystem, RunPlace};
+use super::{FileSystem, RunPlace, file_system};
 
 const NO_SHARE: &str = "a canary cannot take a share of a file system's files";
 const WRITE_WHOLE: &str =
@@ -219,7 +219,8 @@ impl Reader<'_> {
         let is_s3 = uri.starts_with("s3:");
         match &file_system {
             Some(file_system) if !is_here => {
-                self.form(&uri_at, uri, file_system.as_ref().err().copied());
+                let problem = file_system.as_ref().err();
+                self.form(&uri_at, uri, problem.map(|what| (*what, file_system::HELP)));
                 self.check_file_system(at, channel, in_vpc);
             }
             None if !is_here && (is_s3 || self.is_on(RunPlace::Cloud)) => {

@@ -1,12 +1,12 @@
 //! A channel in a file system: `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`.
 
-use super::kind::first_problem;
 use super::limits;
 
 /// SageMaker's limit for a directory.
 const LONGEST_DIRECTORY: usize = 4096;
 
-const HELP: &str =
+/// What to write.
+pub(super) const HELP: &str =
     "write `fsx://fs-0123456789abcdef0/mount/path` or `efs://fs-0123456789abcdef0/path`";
 
 /// A file system that SageMaker mounts.
@@ -27,8 +27,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// Reads a URI. `None` if it does not name a file system; `Err` if it does, wrongly: the problem, and what to write.
-    pub fn of_uri(uri: &str) -> Option<Result<Self, (&'static str, &'static str)>> {
+    /// Reads a URI. `None` if it does not name a file system; `Err` if it does, wrongly: the problem.
+    pub fn of_uri(uri: &str) -> Option<Result<Self, &'static str>> {
         let (kind, rest) = match (uri.strip_prefix("efs://"), uri.strip_prefix("fsx://")) {
             (Some(rest), _) => (FileSystemKind::Efs, rest),
             (_, Some(rest)) => (FileSystemKind::FsxLustre, rest),
@@ -37,22 +37,21 @@ impl FileSystem {
         let slash = rest.find('/').unwrap_or(rest.len());
         let (id, directory) = rest.split_at(slash);
         let is_root = directory.trim_matches('/').is_empty();
-        let problem = first_problem! {
-            !limits::is_file_system(id) => "names no file system", HELP;
-            directory.is_empty() || is_root && kind == FileSystemKind::FsxLustre => "names no directory", HELP;
-            directory.chars().count() > LONGEST_DIRECTORY =>
-                "is longer than SageMaker's limit of 4096 characters", HELP;
-            directory.chars().any(char::is_control) => "holds a control character", HELP;
-        };
-        let (id, directory) = (id.to_owned(), directory.to_owned());
-        Some(problem.map_or(
+        Some(if !limits::is_file_system(id) {
+            Err("names no file system")
+        } else if directory.is_empty() || is_root && kind == FileSystemKind::FsxLustre {
+            Err("names no directory")
+        } else if directory.chars().count() > LONGEST_DIRECTORY {
+            Err("is longer than SageMaker's limit of 4096 characters")
+        } else if directory.chars().any(char::is_control) {
+            Err("holds a control character")
+        } else {
             Ok(Self {
                 kind,
-                id,
-                directory,
-            }),
-            Err,
-        ))
+                id: id.to_owned(),
+                directory: directory.to_owned(),
+            })
+        })
     }
 }
 
@@ -89,7 +88,7 @@ mod tests {
             ("fsx://fs-01234567/", "names no directory"),
             ("fsx://fs-01234567/a\nb", "holds a control character"),
         ] {
-            assert_eq!(FileSystem::of_uri(bad), Some(Err((why, HELP))), "{bad}");
+            assert_eq!(FileSystem::of_uri(bad), Some(Err(why)), "{bad}");
         }
     }
 }
