@@ -357,7 +357,7 @@ pub struct RunArguments {
 
 #[derive(Debug, Args)]
 pub struct ForecastArguments {
-    /// The measurements: JSON lines, or a CSV table of the seed library or of recorded runs.
+    /// The measurements: JSON lines, or the CSV table of the library canary-training.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]

@@ -117,7 +117,7 @@ impl Reader<'_> {
         let (has, place) = (self.is_written(&at), self.place());
         rules! { self, At::ROOT;
             refuse "" if !has && place == RunPlace::Recorded =>
-                "the replay backend needs `recording`", "write `recording: runs.csv`";
+                "the replay backend needs `recording`", "write `recording: runs.jsonl`";
             refuse "recording" if has && place == RunPlace::This =>
                 format!("{} runs canaries and reads no recording", self.backend_words()),
                 "remove the key, or choose `backend: replay`";
