@@ -186,7 +186,8 @@ pub fn plain_words(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::Outcome;
+    use crate::measurement::{Outcome, PeakMemory};
+    use crate::units::Bytes;
 
     const ONE: &str = r#"{"schema_version":1,"job":"digits","instance":"local","fraction":0.01,"replicate":0,"outcome":{"kind":"completed"},"training_seconds":0.7}"#;
 
@@ -218,6 +219,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let mut run = read_json_lines(ONE).unwrap().measurements.remove(0);
+        run.bytes = Some(Bytes(1_000_000));
+        run.bytes_total = Some(Bytes(100_000_000));
+        run.usage.memory = Some(PeakMemory {
+            bytes: Some(Bytes(50_000_000)),
+            source: "cgroup".to_owned(),
+            ..PeakMemory::default()
+        });
         run.outcome = Outcome::Failed {
             exit_code: Some(1),
             last_line: Some("first\nsecond \u{1b}[31m".to_owned()),
