@@ -54,8 +54,9 @@ impl SpecFile {
     }
 }
 
-/// One problem, or a doubt about a valid spec. Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
-/// Field and message: `jobs.churn: unknown key "bugdet"`.
+/// One problem, or a doubt about a valid spec. Shown as its field and message: `jobs.churn: unknown key "bugdet"`.
+///
+/// Among [`SpecErrors`] all its text is safe to print: nothing of the file reaches a terminal as a control character.
 #[derive(Debug, Clone, PartialEq, Default, derive_more::Display)]
 #[display("{field}{}{message}", if field.is_empty() { "" } else { ": " })]
 pub struct SpecProblem {

@@ -68,14 +68,16 @@ pub(super) fn outcome(
         Ending::TimedOut => return Outcome::TimedOut,
         Ending::Stopped { .. } => return Outcome::Stopped,
         Ending::OutOfMemory => return Outcome::out_of_memory(said),
-        _ if ran_out && machine_was_full => return Outcome::out_of_memory(said),
         Ending::Exited { code } => code,
         // A shell reports this code for a process that a signal ended.
         Ending::Signaled { signal } => 128 + signal,
     };
-    Outcome::Failed {
-        exit_code: Some(exit_code),
-        last_line: said,
+    match ran_out && machine_was_full {
+        true => Outcome::out_of_memory(said),
+        false => Outcome::Failed {
+            exit_code: Some(exit_code),
+            last_line: said,
+        },
     }
 }
 

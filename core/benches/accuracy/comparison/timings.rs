@@ -29,7 +29,11 @@ pub(crate) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
     let mut runs: Vec<Measurement> = Vec::new();
     for record in reader.records() {
         let record = record.expect(known);
-        let mut run = Row(&header, &record).run()?;
+        let row = Row {
+            header: &header,
+            cells: &record,
+        };
+        let mut run = row.run()?;
         if !has(&"replicate") {
             let is_same =
                 |other: &&Measurement| other.job == run.job && other.fraction == run.fraction;
@@ -41,8 +45,11 @@ pub(crate) fn read(text: &str) -> Result<Vec<Measurement>, ReadError> {
     Ok(runs)
 }
 
-/// The names of the columns, and the cells below them.
-struct Row<'a>(&'a StringRecord, &'a StringRecord);
+struct Row<'a> {
+    /// The names of the columns.
+    header: &'a StringRecord,
+    cells: &'a StringRecord,
+}
 
 const COUNT: &str = "a whole number above 0";
 const SECONDS: &str = "a number of seconds, at most a hundred years";
@@ -102,11 +109,9 @@ impl Row<'_> {
         expected: &'static str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, ReadError> {
-        let Self(header, record) = self;
-        let place = header.iter().position(|name| name == column);
-        let cell = place
-            .and_then(|place| record.get(place))
-            .unwrap_or_default();
+        let place = self.header.iter().position(|name| name == column);
+        let cell = place.and_then(|place| self.cells.get(place));
+        let cell = cell.unwrap_or_default();
         if cell.is_empty() {
             return Ok(None);
         }
@@ -117,7 +122,7 @@ impl Row<'_> {
 
     fn refused(&self, column: &'static str, found: String, expected: &'static str) -> ReadError {
         ReadError::Cell {
-            line: self.1.position().map_or(0, csv::Position::line),
+            line: self.cells.position().map_or(0, csv::Position::line),
             column,
             found,
             expected,

@@ -1,9 +1,9 @@
 //! The table of the seed library (aws-samples' canary training), as it is read: what each column says of a run; all problems are
 //! collected.
 //!
-//! It has one row for each SageMaker training job. Its numbers differ from ours: `PercentageDataTrainedOn` is a fraction of the number of objects, such as `0.01`, not a percentage. Every metric is the 99th
-//! percentile of the profiler's samples. A metric that was not sampled is -1; the library then divides CPU and GPU figures by the
-//! number of cores or GPUs, so a missing one may be -1/8.
+//! It has one row for each SageMaker training job. Its numbers differ from ours: `PercentageDataTrainedOn` is a fraction of the number
+//! of objects, such as `0.01`, not a percentage. Every metric is the 99th percentile of the profiler's samples. A metric that was not
+//! sampled is -1; the library then divides CPU and GPU figures by the number of cores or GPUs, so a missing one may be -1/8.
 
 use std::collections::HashMap;
 
@@ -113,7 +113,8 @@ fn take(row: &mut Row, column: &str, cell: &str) -> Result<(), &'static str> {
 /// Reads a table, which is recognized by its columns. Other columns are ignored.
 pub fn read_csv(text: &str) -> Result<MeasurementTable, TableError> {
     let (header, records) = split(text)?;
-    if !NEEDED.iter().all(|column| header.count(column) > 0) {
+    let has = |column: &&str| header.0.iter().any(|name| name == column);
+    if !NEEDED.iter().all(has) {
         let found = header.shown();
         return Err(TableError::UnknownColumns { found });
     }
