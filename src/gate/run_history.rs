@@ -6,7 +6,7 @@ mod records;
 pub(crate) use self::records::Records;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ struct KnownRecords {
     /// The entries that this process wrote.
     written: Vec<Entry>,
     /// Records that cannot be read; each is named once.
-    damaged: Vec<Damaged>,
+    damaged: HashSet<Damaged>,
     /// The first error that kept a record from being written.
     failure: Option<AppError>,
 }
@@ -103,26 +103,24 @@ impl RunHistory {
     /// The names of a job's records, oldest first. Asked for before anything is spent, so that a history that may not be read is an
     /// error in time.
     pub(crate) async fn of_job(&self, job: &str) -> AppResult<Vec<Entry>> {
-        let known = self.known.borrow().entries.get(job).cloned();
-        if let Some(known) = known {
-            return Ok(known);
+        if let Some(known) = self.known.borrow().entries.get(job) {
+            return Ok(known.clone());
         }
         let listed = self.kept.list(Some(job)).await?;
-        self.warn_of(listed.damaged);
+        self.warn_of(&listed.damaged);
         let entries = &mut self.known.borrow_mut().entries;
         entries.insert(job.to_owned(), listed.entries.clone());
         Ok(listed.entries)
     }
 
     /// Names what could not be read, once each, and passes over it.
-    fn warn_of(&self, damaged: Vec<Damaged>) {
-        for one in damaged {
-            let known = &mut self.known.borrow_mut().damaged;
-            if !known.contains(&one) {
-                open_history::warn_of(&one);
-                known.push(one);
-            }
-        }
+    fn warn_of(&self, damaged: &[Damaged]) {
+        let known = &mut self.known.borrow_mut().damaged;
+        let is_new = |one: &&Damaged| known.insert((*one).clone());
+        damaged
+            .iter()
+            .filter(is_new)
+            .for_each(open_history::warn_of);
     }
 
     /// What reports of earlier starts of this very run have shown of a job since a time.
@@ -153,7 +151,7 @@ impl RunHistory {
     }
 
     fn seen(&self, found: Loaded) -> Option<Record> {
-        self.warn_of(found.damaged);
+        self.warn_of(&found.damaged);
         Some(found.records.into_iter().next()?.1)
     }
 
@@ -357,12 +355,11 @@ impl RunHistory {
         };
         let entries = self.of_job(job).await?;
         let series = self.kept.series(&entries, is_check).await?;
-        let unreadable = series.damaged.first().map(|one| one.place.clone());
-        self.warn_of(series.damaged);
-        if let (true, Some(place)) = (series.records.is_empty(), unreadable) {
+        self.warn_of(&series.damaged);
+        if let (true, Some(unreadable)) = (series.records.is_empty(), series.damaged.first()) {
             return Err(AppError::failed(format!(
                 "the baseline of the checks for drift may be {}, which cannot be read",
-                printable(&place)
+                printable(&unreadable.place)
             ))
             .help("restore it, or remove it: then the next check is the baseline")
             .ending_with(crate::exit::UNKNOWN));

@@ -83,7 +83,7 @@ pub struct Loaded {
 }
 
 /// A record that is skipped.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Damaged {
     /// Its path or URI. Hostile text.
     pub place: String,

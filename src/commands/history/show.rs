@@ -16,11 +16,7 @@ pub(super) async fn show(history: &History, arguments: &HistoryShowArguments) ->
     let entry = find(&listing, &arguments.id)?;
     let mut loaded = history.load(std::slice::from_ref(entry)).await?;
     let Some((entry, record)) = loaded.records.pop() else {
-        let unreadable = loaded.damaged.pop().unwrap_or_else(|| Damaged {
-            place: entry.path(),
-            why: "nothing was read".to_owned(),
-        });
-        return Err(damaged(&unreadable));
+        return Err(damaged(loaded.damaged.first().expect("is read or damaged")));
     };
     print(&match arguments.format {
         RecordFormat::Json => json(&record),
