@@ -104,10 +104,16 @@ impl Watched {
         for entry in entries.filter_entry(|entry| !is_checkout || !is_left(entry)) {
             let entry = entry.ok().filter(|_| Instant::now() <= deadline)?;
             let (kind, path) = (entry.file_type(), entry.path());
-            // A file that a link leads to is opened in the folder that it lies in.
-            if kind.is_dir() || kind.is_symlink() && path.exists() {
+            // A file that a link leads to is opened in the folder that it lies in. Nothing is said of a channel with a link that
+            // leads nowhere.
+            if kind.is_dir() || kind.is_symlink() && (!is_checkout || path.exists()) {
                 let place = path.strip_prefix(folder).ok()?.to_owned();
-                places.insert(inotify.add_watch(path, mask).ok()?, place);
+                let named = places.entry(inotify.add_watch(path, mask).ok()?);
+                let named = named.or_insert_with(|| place.clone());
+                // A folder has its own name, not that of a link to it.
+                if kind.is_dir() {
+                    *named = place;
+                }
                 (places.len() <= most.max(MOST_WATCHED)).then_some(())?;
             }
             if trial.is_none() && path.is_file() {
