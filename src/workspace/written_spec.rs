@@ -108,8 +108,8 @@ fn in_folder(folder: &Path, places: &[&str]) -> Option<PathBuf> {
     files.find(|file| file.exists())
 }
 
-/// The spec that a new one at `file` would hide, or be hidden by; or one with a name that is not looked for. `None` where `file` is at
-/// no default place, since such a file is read only where it is named.
+/// The spec that a new one at `file`, which is not there yet, would hide, or be hidden by; or one with a name that is not looked for.
+/// `None` where `file` is at no default place, since such a file is read only where it is named.
 pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(file).ok()?;
     let folder = folder_of(&whole);
@@ -117,11 +117,17 @@ pub(crate) fn other_than(file: &Path) -> Option<PathBuf> {
     if default.all(|place| place != whole) {
         return None;
     }
+    let folder = folder.canonicalize().ok()?;
+    // From a folder below it the search begins there.
+    let here = std::env::current_dir().ok();
+    let nearest = here
+        .filter(|here| here.starts_with(&folder))
+        .unwrap_or(folder);
     let in_all = |places: [&'static str; 2]| {
-        searched(folder).flat_map(move |folder| places.map(|place| folder.join(place)))
+        searched(&nearest).flat_map(move |folder| places.map(|place| folder.join(place)))
     };
     let mut others = in_all(DEFAULT_PLACES).chain(in_all(NEAR_MISSES));
-    let other = others.find(|other| *other != whole && other.exists())?;
+    let other = others.find(|other| other.exists())?;
     Some(from_here(&other))
 }
 

@@ -31,10 +31,9 @@ pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
         // A command may read what lies beside its folder.
         None => written_spec::from_here(&checkout_of(&here)?.join(DEFAULT_PLACES[0])),
     };
+    let new = Some(file).filter(|_| !arguments.force);
     // Checked before any call of AWS.
-    if !arguments.force {
-        refuse_beside_another(file)?;
-    }
+    new.map_or(Ok(()), |file| refuse_beside_another(file))?;
     let named = std::path::absolute(file).unwrap_or_else(|_| file.clone());
     let folder = written_spec::folder_of(&named);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -62,12 +61,16 @@ pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
     };
     let schema = printable(&schema);
     let text = format!("# yaml-language-server: $schema={schema}\n{text}");
+    // A watched command may have written one.
+    new.map_or(Ok(()), |file| refuse_beside_another(file))?;
     files::write_readable(file, text.as_bytes(), &root)?;
     let (written, from) = (file.display(), printable(&from));
     say(&format!("wrote {written} from {from}"));
-    let named = arguments.file.as_ref().map(|file| file.to_string_lossy());
-    let named = named.filter(|file| !DEFAULT_PLACES.contains(&&**file));
-    let named = named.map_or_else(String::new, |file| format!(" --spec {}", printable(&file)));
+    let found = written_spec::found_upwards().and_then(|found| found.canonicalize().ok());
+    let named = match found == file.canonicalize().ok() {
+        true => String::new(),
+        false => format!(" --spec {}", printable(&file.to_string_lossy())),
+    };
     say(&format!(
         "look at it, and correct what `# guess` marks, then:\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
     ));
