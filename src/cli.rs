@@ -271,6 +271,7 @@ pub struct InitArguments {
     pub region: Option<String>,
     /// Stop the command after this time; what it has opened by then counts.
     #[arg(long, value_name = "DURATION", default_value = "30s")]
+    #[arg(requires = "command")]
     pub watch_for: Seconds,
     /// How the project starts training, from this folder. It is run once, as it stands, and the spec has the data that it opened.
     #[arg(last = true, value_name = "CMD", conflicts_with = "from_job")]

@@ -24,13 +24,13 @@ fn in_channel(folder: &str, data: &str) -> String {
 }
 
 /// The step of a shell that links the data of a channel to where a script reads them, from the copy of its source. `None` where
-/// that is no plain path.
+/// that is no plain path, but for blanks.
 pub fn link(channel: &str, place: &str) -> Option<String> {
-    if place.is_empty() || place.starts_with(['-', '/']) || !is_plain(place) {
+    if place.is_empty() || place.starts_with(['-', '/']) || !is_plain(&place.replace(' ', "")) {
         return None;
     }
     let from = in_channel(&format!("${}", channel_variable(channel)), place);
-    let place = place.trim_end_matches('/');
+    let place = place.trim_end_matches('/').replace(' ', "\\ ");
     let made = match place.rsplit_once('/') {
         None | Some(("..", _)) => String::new(),
         Some((folder, _)) => format!("mkdir -p {folder} && "),
@@ -55,7 +55,9 @@ pub fn behind(folder: &str, steps: &str, command: &[String]) -> Option<Vec<Strin
         "" => steps.to_owned(),
         _ => format!("cd {folder} && {steps}"),
     };
-    if !folder.is_empty() && command.iter().all(|word| is_plain(word)) {
+    // An empty word is gone in a shell's text.
+    let is_seen = |word: &String| !word.is_empty() && is_plain(word);
+    if !folder.is_empty() && command.iter().all(is_seen) {
         return Some(shell(&format!("{moved}exec {} \"$@\"", command.join(" "))).to_vec());
     }
     Some([&shell(&format!("{moved}exec \"$@\""))[..], command].concat())

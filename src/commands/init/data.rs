@@ -27,9 +27,11 @@ pub(super) struct FoundData {
     /// Whether all of it lies in folders of it, such as one for each class.
     pub(super) is_by_folder: bool,
     /// Whether a file of it lists the others, or its files have several endings and so belong together.
-    pub(super) is_listed: bool,
+    pub(super) belongs_together: bool,
     /// Whether a watched command opened it.
     pub(super) is_opened: bool,
+    /// Single files in folders of it, from its folder, without which the command may not do.
+    pub(super) always: Vec<String>,
 }
 
 /// In a folder with no more files than this, each file is data by itself.
@@ -75,8 +77,8 @@ impl FoundData {
         } else {
             3
         };
-        let is_table = self.is_opened || self.has_rows();
-        (rank, !is_table, std::cmp::Reverse(self.bytes.0))
+        let ranks_as_table = self.is_opened || self.has_rows();
+        (rank, !ranks_as_table, std::cmp::Reverse(self.bytes.0))
     }
 }
 
@@ -144,7 +146,7 @@ pub(super) fn data_folders(files: &[SeenFile], is_named: impl Fn(&str) -> bool) 
         // What a script looks through by itself is no link: most ways to do so follow none.
         let is_home = is_listed || is_named(home) && !is_named(deepest);
         found.push(FoundData {
-            is_listed,
+            belongs_together: is_listed,
             ..data_of(if is_home { home } else { deepest }, &files)
         });
     }
@@ -177,14 +179,27 @@ pub(super) fn opened_data<'a>(files: impl Iterator<Item = &'a SeenFile>) -> Vec<
         };
         homes.entry(home).or_default().push(file);
     }
-    let mut found = Vec::new();
+    let mut found: Vec<FoundData> = Vec::new();
     for (home, files) in homes {
-        match !home.is_empty() && files.len() >= FEWEST_FILES {
-            true => found.push(data_of(home, &files)),
-            false => found.extend(files.iter().map(|file| data_of(&file.path, &[file]))),
+        let is_drawn = !home.is_empty() && files.len() >= FEWEST_FILES;
+        let mut around = found.iter_mut();
+        // A channel in another one could not be linked to its place.
+        match around.find(|outer| folders_to(home).any(|folder| folder == outer.path)) {
+            Some(outer) if is_drawn => {
+                let inner = data_of(home, &files);
+                (outer.is_by_folder, outer.belongs_together) = (false, true);
+                outer.bytes = outer.bytes + inner.bytes;
+                outer.files += inner.files;
+            }
+            Some(outer) => {
+                let inside = |file: &&SeenFile| file.path[outer.path.len() + 1..].to_owned();
+                outer.always.extend(files.iter().map(inside));
+            }
+            None if is_drawn => found.push(data_of(home, &files)),
+            None => found.extend(files.iter().map(|file| data_of(&file.path, &[file]))),
         }
     }
-    (found.iter_mut()).for_each(|data: &mut FoundData| data.is_opened = true);
+    found.iter_mut().for_each(|data| data.is_opened = true);
     found.sort_by_key(FoundData::rank);
     found
 }
@@ -195,9 +210,10 @@ fn data_of(path: &str, files: &[&SeenFile]) -> FoundData {
         path: path.to_owned(),
         files: files.len(),
         bytes: files.iter().map(|file| file.bytes).sum(),
-        is_listed: files.iter().any(|file| ending(&file.path) != first),
+        belongs_together: files.iter().any(|file| ending(&file.path) != first),
         ending: first.unwrap_or_default(),
         is_opened: false,
+        always: Vec::new(),
         is_by_folder: (files.iter()).all(|file| folder_of(folder_of(&file.path)) == path),
     }
 }

@@ -246,7 +246,7 @@ fn rounds<'a>(
     channels: &[DraftedChannel<'_>],
 ) -> Option<(&'a FoundOption, u32)> {
     let data = channels.first().and_then(|channel| channel.data);
-    data.filter(|data| data.is_listed || data.files < FEWEST_FILES && !data.has_rows())?;
+    data.filter(|data| data.belongs_together || data.files < FEWEST_FILES && !data.has_rows())?;
     script.options.iter().find_map(|option| {
         let is_rounds = |word: &str| option.name.to_lowercase().contains(word);
         let full = option.number()?.parse::<u32>().ok();
@@ -326,7 +326,11 @@ fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work
             ),
         };
         let has_rows = data.is_some_and(|data| data.files < FEWEST_FILES && data.has_rows());
-        let (sample, why) = match (channel.is_whole || differs_in_work, has_rows) {
+        let is_whole = channel.is_whole || differs_in_work;
+        let always = data.filter(|data| !is_whole && !data.always.is_empty());
+        let always = always.map(|data| format!(", always: {}", yaml::list(&data.always)));
+        let always = always.unwrap_or_default();
+        let (sample, why) = match (is_whole, has_rows) {
             (true, _) => (", sample: false", ", whole in every canary"),
             (false, true) => (", sample: rows", ", so rows of them are drawn"),
             (false, false) if data.is_some_and(|data| data.is_by_folder) => {
@@ -338,7 +342,7 @@ fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work
         let seen = data.filter(|data| data.is_opened);
         let how = seen.map_or("guess", |_| "seen");
         let said = comment(&format!("{how}: {said}{why}"));
-        text += &format!("        {name}: {{uri: {uri}{sample}}}    # {said}\n");
+        text += &format!("        {name}: {{uri: {uri}{sample}{always}}}    # {said}\n");
     }
     text
 }

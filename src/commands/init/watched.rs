@@ -15,7 +15,7 @@ use super::start::{ScriptStart, may_have_secret};
 use super::text::SourceText;
 use crate::console::{AppError, AppResult, StepResult, files, printable, say, signals};
 use crate::grammar::{at_most, count};
-use crate::probe::{CHECKOUT, Ending, ProbeReport};
+use crate::probe::{self, CHECKOUT, Ending, ProbeReport};
 use crate::spec::cure;
 use crate::units::Seconds;
 
@@ -35,6 +35,11 @@ pub(super) struct WatchedCommand {
 impl WatchedCommand {
     /// Runs the command in the working directory to its end, or for so long.
     pub(super) async fn run(words: &[String], root: &Path, limit: Seconds) -> AppResult<Self> {
+        probe::check_system().or_fail(|| {
+            AppError::failed(
+                "the command was not run; `canary-gate init` without one writes a spec",
+            )
+        })?;
         let line = words.join(" ");
         if may_have_secret(&line) {
             let what = "the command has a word that may be a secret; it was not run, since it would stand in the spec";
@@ -42,7 +47,8 @@ impl WatchedCommand {
         }
         let here = files::current_folder()?;
         let below = here.strip_prefix(root).ok().and_then(Path::to_str);
-        let folder = below.filter(|folder| cure::is_plain(folder)).ok_or_else(|| {
+        let is_plain = |folder: &&str| cure::is_plain(folder) && !folder.starts_with('-');
+        let folder = below.filter(is_plain).ok_or_else(|| {
             let what = "the command is started in a folder that is not below the spec's, or has signs in its name that a shell takes for its own";
             AppError::usage(what).help("let the spec lie in this folder: `canary-gate init ./canary-gate.yml -- ...`")
         })?;
@@ -83,7 +89,7 @@ impl WatchedCommand {
         let ending = &self.start.why;
         let Some(opened) = &self.opened else {
             return format!(
-                "{ending}; which files it opened was not seen, so its data are guesses: there are too many folders to watch (raise the kernel's fs.inotify.max_user_watches, or name a spec in a smaller folder), or the file system reports nothing"
+                "{ending}; which files it opened was not seen, so its data are guesses: there are too many folders to watch (raise the kernel's fs.inotify.max_user_watches, or name a spec in a smaller folder), or more than could be listed in 2 s (try again: the disk's cache holds them now), or it opened more at once than the kernel reports, or the file system reports nothing"
             );
         };
         let data = opened_data(seen.iter().filter(|file| opened.contains(&file.path)));
@@ -139,9 +145,14 @@ async fn report(words: &[String], root: &Path, limit: Seconds) -> AppResult<Prob
     let mut probe = command.process_group(0).spawn().or_fail(not_started)?;
     let ended = signals.unless_interrupted(probe.wait()).await;
     if let (Err(_), Some(id)) = (&ended, probe.id()) {
+        say("stopping the command, and no spec is written; repeat the signal to exit at once");
+        let stop = || kill(Pid::from_raw(id.cast_signed()), Signal::SIGTERM);
         // It ends when all has ended that the command started.
-        let _ = kill(Pid::from_raw(id.cast_signed()), Signal::SIGTERM);
-        let _ = probe.wait().await;
+        let _ = stop();
+        if signals.unless_interrupted(probe.wait()).await.is_err() {
+            // The second request ends its grace period.
+            let _ = stop();
+        }
     }
     let status = ended?.or_fail(not_started)?;
     // There is none of a command that could not be started.
