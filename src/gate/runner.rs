@@ -8,6 +8,7 @@ use crate::console::progress::Progress;
 use crate::console::{AppResult, Loudness, files, printable, say};
 use crate::gate::gate_run::GateRun;
 use crate::gate::{backend, pass_env};
+use crate::grammar::only_where;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::outside_error::OutsideResult;
 use crate::secret::SecretMask;
@@ -92,10 +93,7 @@ impl<'a> Runner<'a> {
     }
 
     pub(crate) fn line_of(&self, job: &Job, text: &str) -> String {
-        let of = match self.jobs {
-            0 | 1 => String::new(),
-            _ => format!("{}: ", printable(&job.name)),
-        };
+        let of = only_where(self.jobs > 1, || format!("{}: ", printable(&job.name)));
         format!("  {of}{text}")
     }
 }

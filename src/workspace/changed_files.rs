@@ -7,7 +7,7 @@ use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
 use crate::code::{PathGlobs, PathKind, TreeFile, without_dots};
 use crate::console::{AppError, AppResult, StepResult, files, printable, say, warn};
-use crate::grammar::count;
+use crate::grammar::{count, only_where};
 use crate::spec::Job;
 use crate::workspace::{Checkout, Project};
 
@@ -192,10 +192,7 @@ pub(crate) fn note(change: &Change, arguments: &ChangeArguments) -> Option<Strin
 
 /// The report's note that no job is affected.
 pub(crate) fn nothing_affected(change: &Change, names: &[String]) -> String {
-    let among = match names {
-        [] => String::new(),
-        names => format!(" among {}", names.join(", ")),
-    };
+    let among = only_where(!names.is_empty(), || format!(" among {}", names.join(", ")));
     match change {
         Change::Everything { .. } => format!("no job{among} to look at"),
         Change::Paths { paths, between } if paths.is_empty() => {

@@ -25,7 +25,7 @@ pub enum Doubt {
     NotConfirmed,
     /// The largest canary did this share of the full run, and took no longer than the shortest, but for noise.
     #[error(
-        "does not grow by more than noise up to {0} of the full run, as where data are not read or a failure is hidden; see that the command ends with the error of its work, take larger canaries, or write `growth: none`"
+        "does not grow by more than noise up to {0} of the full run, as where data are not read or a failure is hidden; see that the command ends with the error of its work, take larger canaries, or write what is known of it, `growth: none` or `linear`"
     )]
     NoGrowthSeen(Fraction),
     /// Canaries ended before their last step, the largest after more of its steps than the smallest.

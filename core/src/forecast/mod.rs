@@ -213,20 +213,18 @@ impl Forecast {
             .is_ok_and(|time| time.if_steeper().quantile(UPPER) > FAR_BEYOND * time.quantile(UPPER))
     }
 
-    /// Whether the canaries' time grows no faster with the data than that, but for noise, and some did all of the work; not where nothing
-    /// was measured.
+    /// Whether the canaries' time grows no faster with the data than that, and some did all of the work; not where nothing was measured.
+    /// A time that does not grow by more than noise keeps to either.
     pub fn grows_at_most(&self, most: StatedGrowth) -> bool {
         let (Some(law), Some(reached), true) =
             (&self.law.time, self.largest_share, self.did_all_work)
         else {
             return false;
         };
-        match most {
-            StatedGrowth::None => {
-                matches!(self.time_doubt, Some(Doubt::NoGrowthSeen(_)))
-                    || law.at(reached) <= FLAT * law.intercept
-            }
-            StatedGrowth::Linear => law.shape.growth_up_to(1.0) != GrowthKind::MoreThanLinear,
+        match (&self.time_doubt, most) {
+            (Some(Doubt::NoGrowthSeen(_)), _) => true,
+            (_, StatedGrowth::None) => law.at(reached) <= FLAT * law.intercept,
+            (_, StatedGrowth::Linear) => law.shape.growth_up_to(1.0) != GrowthKind::MoreThanLinear,
         }
     }
 

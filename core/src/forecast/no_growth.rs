@@ -1,4 +1,4 @@
-//! Canaries that take as long for far more: whether they did their work is not known.
+//! Canaries that take as long for far more of the data: the command may hide that its work failed, or skip it.
 
 use super::runs::Runs;
 use super::{Doubt, ROUGH_IF_FIXED, other_work, prior, progress, seconds};
@@ -7,14 +7,18 @@ use crate::units::Fraction;
 
 /// Two times that differ by so many standard deviations of the noise differ by more than it.
 const CLEAR: f64 = 3.0;
-/// Less than this, in seconds, is the jitter of starts: of the time, and of CPU time spread over the machine.
+/// A difference of fewer seconds may come from the start alone.
 const JITTER: f64 = 0.3;
+/// The same of CPU time, spread over the machine.
 const CPU_JITTER: f64 = 0.1;
-/// Over less than so many times the data growth would hardly show.
+/// Growth is looked for where the largest run did at least so many times what the smallest did.
 const FAR: f64 = 2.0;
 
-/// The doubt in the time where none was the full run, and the time does not grow, but for noise, up to the run that did most: where all
-/// did little of the full run's work, or over more data, unless the CPU time grows or every run did as many steps.
+/// The doubt in a time that does not grow by more than noise up to the run that did most. There is none
+///
+/// - where that was the full run,
+/// - where the runs are too near to each other for growth to show, unless all did little of the full run's work,
+/// - where the CPU time grows, or all runs did as many steps, unless all did little of the work.
 pub(super) fn seen(runs: &Runs) -> Option<Doubt> {
     let largest = runs.largest().filter(|run| run.reach() < 1.0)?;
     let reaches = runs.entered().iter().map(|run| run.reach());

@@ -47,6 +47,8 @@ const DEGREES_OF_FREEDOM: f64 = 5.0;
 const SHORTEST_WINDOW: f64 = 0.02;
 /// A canary that ended with less of its steps stopped early, and then nobody knows when the full run will.
 const ALL_STEPS: f64 = 0.9;
+/// Steps that take so much of a run's time say how long it is.
+const MOST_OF_THE_TIME: f64 = 0.5;
 /// Two canaries that print no total did as many steps if these differ by less.
 const SAME_STEPS: f64 = 0.01;
 /// What late steps take beyond earlier ones, in parts of these: less is noise.
@@ -228,21 +230,17 @@ pub(super) fn stopped_early(runs: &Runs) -> Option<Doubt> {
     })
 }
 
-/// Whether every run did all of as many steps, which filled most of its time: then it takes as long whatever the data.
+/// Whether all runs did as many steps, each to the end, in most of its time: then it takes as long whatever the data.
 pub(super) fn all_do_as_many_steps(runs: &Runs) -> bool {
-    let steps = runs.entered().iter().map(|run| Steps::of(run));
-    let Some(all) = steps.collect::<Option<Vec<_>>>() else {
-        return false;
+    let done = |run: &Measurement| {
+        let steps = Steps::of(run)?;
+        let is_whole = steps.progress.spoilt().is_none() && steps.stopped_at().is_none();
+        let in_steps = steps.last().0 - steps.points[0].0;
+        let fills = steps.points.len() >= FEW_POINTS && in_steps >= MOST_OF_THE_TIME * steps.time;
+        steps.progress.total.filter(|_| is_whole && fills)
     };
-    let ended = |steps: &Steps| {
-        let filled = steps.last().0 - steps.points[0].0;
-        steps.progress.spoilt().is_none()
-            && steps.stopped_at().is_none()
-            && steps.points.len() >= FEW_POINTS
-            && filled >= 0.5 * steps.time
-    };
-    let total = all.first().and_then(|steps| steps.progress.total);
-    total.is_some() && (all.iter()).all(|steps| steps.progress.total == total && ended(steps))
+    let of_largest = runs.largest().and_then(done);
+    of_largest.is_some() && runs.all_have(|run| done(run) == of_largest)
 }
 
 /// From small to large.

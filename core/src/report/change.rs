@@ -135,6 +135,7 @@ pub(super) fn by_size(
     let is_large = |share: &&CauseShare| size(share).0 > usd || size(share).1 > seconds;
     let shown = causes.filter(|share| is_meant(share.cause));
     let mut shown: Vec<&CauseShare> = shown.filter(is_large).collect();
+    // By cost; of equal cost, as sorting keeps the order, by time.
     shown.sort_by(|a, b| size(b).1.total_cmp(&size(a).1));
     shown.sort_by(|a, b| size(b).0.total_cmp(&size(a).0));
     shown

@@ -217,6 +217,7 @@ fn judge_line(
     let is_known = is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
     let is_flat = |doubt: &&Doubt| matches!(doubt, Doubt::NoGrowthSeen(_));
     let doubt = metric.and_then(|metric| forecast.doubt(metric));
+    // By the owners' word that is as it should be.
     let doubt = doubt.filter(|doubt| !(is_known && is_flat(doubt)));
     let Some(quantity) = quantity(line, forecast) else {
         let judged = against::judge_increase(line, certainty, against);

@@ -1,6 +1,7 @@
 //! The hosts of one run: their names, their groups, and what each gets of the data.
 
 use crate::canary::ChannelData;
+use crate::grammar::only_where;
 use crate::instance::InstanceConfiguration;
 use crate::spec::{Channel, Job};
 
@@ -104,10 +105,7 @@ impl<'a> Cluster<'a> {
 impl ClusterHost<'_> {
     /// The words before what one of several hosts says; none for a single one.
     pub(super) fn prefix(&self, end: &str) -> String {
-        match self.label.as_str() {
-            "" => String::new(),
-            label => format!("{label}{end}"),
-        }
+        only_where(!self.label.is_empty(), || format!("{}{end}", self.label))
     }
 }
 

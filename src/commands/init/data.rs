@@ -172,11 +172,8 @@ pub(super) fn opened_data<'a>(files: impl Iterator<Item = &'a SeenFile>) -> Vec<
             .range(above..)
             .take_while(|one| one.starts_with(above));
         let is_kind = above.is_empty() || pattern("kind_of_data").is_match(name_of(own));
-        let home = if !is_kind && below.any(is_beside) {
-            above
-        } else {
-            own
-        };
+        let is_class = !is_kind && below.any(is_beside);
+        let home = if is_class { above } else { own };
         homes.entry(home).or_default().push(file);
     }
     let mut found: Vec<FoundData> = Vec::new();

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::backend::sagemaker::from_job;
 use crate::cli::InitArguments;
 use crate::console::{AppError, AppResult, files, printable, say};
+use crate::grammar::only_where;
 use crate::spec;
 use crate::workspace::written_spec::{self, DEFAULT_PLACES};
 use crate::workspace::{STATE_FOLDER, environment_region};
@@ -31,9 +32,12 @@ pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
         // A command may read what lies beside its folder.
         None => written_spec::from_here(&checkout_of(&here)?.join(DEFAULT_PLACES[0])),
     };
-    let new = Some(file).filter(|_| !arguments.force);
+    let refuse_another = || match arguments.force {
+        true => Ok(()),
+        false => refuse_beside_another(file),
+    };
     // Checked before any call of AWS.
-    new.map_or(Ok(()), |file| refuse_beside_another(file))?;
+    refuse_another()?;
     let named = std::path::absolute(file).unwrap_or_else(|_| file.clone());
     let folder = written_spec::folder_of(&named);
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -62,15 +66,14 @@ pub(crate) async fn init(arguments: &InitArguments) -> AppResult<u8> {
     let schema = printable(&schema);
     let text = format!("# yaml-language-server: $schema={schema}\n{text}");
     // A watched command may have written one.
-    new.map_or(Ok(()), |file| refuse_beside_another(file))?;
+    refuse_another()?;
     files::write_readable(file, text.as_bytes(), &root)?;
     let (written, from) = (file.display(), printable(&from));
     say(&format!("wrote {written} from {from}"));
     let found = written_spec::found_upwards().and_then(|found| found.canonicalize().ok());
-    let named = match found == file.canonicalize().ok() {
-        true => String::new(),
-        false => format!(" --spec {}", printable(&file.to_string_lossy())),
-    };
+    let named = only_where(found != file.canonicalize().ok(), || {
+        format!(" --spec {}", printable(&file.to_string_lossy()))
+    });
     say(&format!(
         "look at it, and correct what `# guess` marks, then:\n  canary-gate check{named}             what is missing on this machine; costs nothing\n  canary-gate check --try{named}       one smallest canary\n  canary-gate plan --all{named}        what the canaries may cost\n  canary-gate run --all{named}         the forecast"
     ));

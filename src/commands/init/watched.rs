@@ -155,7 +155,7 @@ async fn report(words: &[String], root: &Path, limit: Seconds) -> AppResult<Prob
         }
     }
     let status = ended?.or_fail(not_started)?;
-    // There is none of a command that could not be started.
+    // A command that could not be started leaves no report.
     let text = files::read_text(&file).unwrap_or_default();
     let report = serde_json::from_str::<ProbeReport>(&text).ok();
     let is_of_use = |ending| matches!(ending, Ending::Exited { code: 0 } | Ending::TimedOut);

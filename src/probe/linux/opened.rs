@@ -40,10 +40,17 @@ struct Watched {
     opened: BTreeSet<PathBuf>,
     /// Made while the command ran, of many the first.
     made: BTreeSet<PathBuf>,
-    /// The most files of each kind.
+    /// The most files that are kept, of those opened and of those made.
     most: usize,
     /// Whether the kernel lost events: it forgets the oldest of many thousand.
     is_lossy: bool,
+}
+
+/// What a [`Watched`] folder is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WatchedKind {
+    Channel,
+    Checkout,
 }
 
 impl WatchedChannels {
@@ -53,14 +60,15 @@ impl WatchedChannels {
         let folders = fs::read_dir(base.join(DATA)).into_iter();
         let watched = folders.flatten().flatten().filter_map(|folder| {
             let name = folder.file_name().into_string().ok()?;
-            Some((name, Watched::folder(&folder.path(), deadline, MOST_NAMED)?))
+            let channel = Watched::folder(&folder.path(), deadline, WatchedKind::Channel);
+            Some((name, channel?))
         });
         Self(watched.collect())
     }
 
     /// A checkout in their place, without what is hidden or installed there.
     pub(super) fn checkout(root: &Path) -> Self {
-        let watched = Watched::folder(root, Instant::now() + LONGEST_WALK, MOST_OF_CHECKOUT);
+        let watched = Watched::folder(root, Instant::now() + LONGEST_WALK, WatchedKind::Checkout);
         let named = watched.map(|watched| (CHECKOUT.to_owned(), watched));
         Self(named.into_iter().collect())
     }
@@ -84,14 +92,18 @@ impl WatchedChannels {
 
 impl Watched {
     /// Watches a folder and all below it; `None` where that cannot be relied on.
-    fn folder(folder: &Path, deadline: Instant, most: usize) -> Option<Self> {
+    fn folder(folder: &Path, deadline: Instant, kind: WatchedKind) -> Option<Self> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
         // What is moved away is used too.
         let mut mask = AddWatchFlags::IN_OPEN
             | AddWatchFlags::IN_MOVED_FROM
             | AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO;
-        let is_checkout = most == MOST_OF_CHECKOUT;
+        let is_checkout = kind == WatchedKind::Checkout;
+        let most = match kind {
+            WatchedKind::Channel => MOST_NAMED,
+            WatchedKind::Checkout => MOST_OF_CHECKOUT,
+        };
         // A sample that is written to was opened all the same.
         mask.set(AddWatchFlags::IN_MODIFY, is_checkout);
         let (mut places, mut trial) = (HashMap::new(), None);
@@ -103,18 +115,18 @@ impl Watched {
         let entries = WalkDir::new(folder).into_iter();
         for entry in entries.filter_entry(|entry| !is_checkout || !is_left(entry)) {
             let entry = entry.ok().filter(|_| Instant::now() <= deadline)?;
-            let (kind, path) = (entry.file_type(), entry.path());
+            let (file_type, path) = (entry.file_type(), entry.path());
             // A file that a link leads to is opened in the folder that it lies in. Nothing is said of a channel with a link that
             // leads nowhere.
-            if kind.is_dir() || kind.is_symlink() && (!is_checkout || path.exists()) {
+            if file_type.is_dir() || file_type.is_symlink() && (!is_checkout || path.exists()) {
                 let place = path.strip_prefix(folder).ok()?.to_owned();
                 let named = places.entry(inotify.add_watch(path, mask).ok()?);
                 let named = named.or_insert_with(|| place.clone());
                 // A folder has its own name, not that of a link to it.
-                if kind.is_dir() {
+                if file_type.is_dir() {
                     *named = place;
                 }
-                (places.len() <= most.max(MOST_WATCHED)).then_some(())?;
+                (places.len() <= MOST_WATCHED.max(most)).then_some(())?;
             }
             if trial.is_none() && path.is_file() {
                 trial = Some(entry.into_path());
@@ -232,8 +244,8 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         assert!(WatchedChannels::below(base.path()).opened().is_empty());
         let later = Instant::now() + LONGEST_WALK;
-        assert!(Watched::folder(base.path(), later, MOST_NAMED).is_none());
+        assert!(Watched::folder(base.path(), later, WatchedKind::Channel).is_none());
         fs::write(base.path().join("a.csv"), "1").unwrap();
-        assert!(Watched::folder(base.path(), later, MOST_NAMED).is_some());
+        assert!(Watched::folder(base.path(), later, WatchedKind::Channel).is_some());
     }
 }
