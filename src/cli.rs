@@ -145,17 +145,10 @@ pub struct ChangeArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare with the merge base of this reference [default: origin's HEAD, else on another branch the local `main` or
-    /// `master`]. If given, the spec at its tip sets the policy: budgets, limits and roles.
+    /// Compare the work tree, uncommitted files included, with its merge base with this reference [default: origin's HEAD, else on
+    /// another branch the local `main` or `master`]. If given, the spec at its tip sets the policy: budgets, limits and roles.
     #[arg(long, value_name = "REF", env = "CANARY_GATE_BASE")]
     pub base: Option<String>,
-    /// The new side of the comparison [default: the work tree, uncommitted files included].
-    #[arg(long, value_name = "REF", env = "CANARY_GATE_HEAD")]
-    pub head: Option<String>,
-    /// A file that lists the changed paths, one per line, relative to the root of the checkout, as `git diff --name-only --no-renames`
-    /// writes them; `-` reads standard input. It replaces the comparison of references.
-    #[arg(long, value_name = "FILE")]
-    pub changed_files: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -28,7 +28,7 @@ pub(crate) fn parse_template(name: &str, text: &str) -> AppResult<Template> {
     })
 }
 
-/// The largest file of measurements, reports or paths that is read: some ten thousand canaries.
+/// The largest file of measurements or reports that is read: some ten thousand canaries.
 pub(crate) const LARGEST_TEXT: Bytes = Bytes(16 << 20);
 
 /// The working directory, links resolved.
@@ -45,14 +45,9 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 
 /// Reads a text file of at most `limit`.
 pub(crate) fn read_text_up_to(path: &Path, limit: Bytes) -> io::Result<String> {
-    text_up_to(open_plain(path)?, limit)
-}
-
-/// Reads a text of at most `limit` to its end.
-pub(crate) fn text_up_to(source: impl Read, limit: Bytes) -> io::Result<String> {
     let mut text = Vec::new();
     let most = limit.0.saturating_add(1);
-    source.take(most).read_to_end(&mut text)?;
+    open_plain(path)?.take(most).read_to_end(&mut text)?;
     if u64::try_from(text.len()).is_ok_and(|bytes| bytes == most) {
         return Err(io::Error::other(format!("it is larger than {limit}")));
     }

@@ -27,7 +27,7 @@ pub enum GitError {
 
 impl From<io::Error> for GitError {
     fn from(error: io::Error) -> Self {
-        let help = "install git, or name the changes with `--changed-files FILE` or `--all`";
+        let help = "install git, or check every job with `--all`";
         Self::Other(OutsideError::io("could not start git", help, error))
     }
 }
@@ -36,9 +36,7 @@ impl From<GitError> for OutsideError {
     fn from(error: GitError) -> Self {
         let failed = error.to_string();
         match error {
-            GitError::Failed { .. } => {
-                Self::of(failed).help("name the changes with `--changed-files FILE` or `--all`")
-            }
+            GitError::Failed { .. } => Self::of(failed).help("check every job with `--all`"),
             GitError::NotAReference(error)
             | GitError::UnknownReference(error)
             | GitError::NoMergeBase(error)

@@ -117,13 +117,13 @@ impl GitCheckout {
             .find(|reference| self.resolve(reference).is_ok())
     }
 
-    /// The best common ancestor of both.
-    pub fn merge_base(&self, base: &str, head: &str) -> Result<String, GitError> {
-        let (base_commit, head_commit) = (self.resolve(base)?, self.resolve(head)?);
+    /// The best common ancestor of a reference and the checked-out commit.
+    pub fn merge_base(&self, base: &str) -> Result<String, GitError> {
+        let (base_commit, head_commit) = (self.resolve(base)?, self.resolve("HEAD")?);
         process::text(&self.root, ["merge-base", &base_commit, &head_commit]).map_err(|_| {
-            let none = format!("`{base}` and `{head}` have no common commit");
+            let none = format!("`{base}` and `HEAD` have no common commit");
             GitError::NoMergeBase(OutsideError::of(none).help(
-                "the history is cut off here; in GitHub Actions set `fetch-depth: 0` at actions/checkout",
+                "the history is cut off here: `git fetch --unshallow`, in GitHub Actions `fetch-depth: 0` at actions/checkout",
             ))
         })
     }

@@ -37,7 +37,7 @@ impl BaseCommit {
         self.name.strip_prefix("origin/").unwrap_or(&self.name)
     }
 
-    /// The merge base of the head with `--base`, else with origin's HEAD; `None` without git or without a merge base.
+    /// The merge base with `--base`, else with origin's HEAD; `None` without git or without a merge base.
     ///
     /// # Errors
     ///
@@ -53,8 +53,7 @@ impl BaseCommit {
         let Some(name) = change.base.clone().or_else(|| checkout.default_base()) else {
             return Ok(None);
         };
-        let head = change.head.as_deref().unwrap_or("HEAD");
-        let sha = match checkout.merge_base(&name, head) {
+        let sha = match checkout.merge_base(&name) {
             Ok(sha) => sha,
             Err(GitError::NoMergeBase { .. }) => return Ok(None),
             // A checkout without a commit has no merge base.

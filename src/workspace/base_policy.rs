@@ -167,7 +167,7 @@ pub(crate) fn base_of(
         .help("leave `--base` out, or run in a clone"));
     };
     let commit = checkout.resolve(name)?;
-    let fork = checkout.merge_base(name, "HEAD");
+    let fork = checkout.merge_base(name);
     let fork = fork.unwrap_or_else(|_| commit.clone());
     let files = spec_files(checkout, &commit, &fork, project, spec)?;
     let prices = files_at(checkout, &commit, price_place(&files))?;

@@ -1,12 +1,12 @@
-//! The change that the flags name: git references, a list of files, or everything.
+//! The change that the flags name: since a git reference, or everything.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::change::{AffectedJob, Change, affected_jobs};
 use crate::cli::ChangeArguments;
-use crate::code::{PathGlobs, PathKind, TreeFile, without_dots};
-use crate::console::{AppError, AppResult, StepResult, files, printable, say, warn};
+use crate::code::{PathGlobs, PathKind, TreeFile};
+use crate::console::{AppError, AppResult, files, printable, warn};
 use crate::grammar::{count, only_where};
 use crate::spec::Job;
 use crate::workspace::{Checkout, Project};
@@ -21,97 +21,17 @@ pub(crate) fn change(arguments: &ChangeArguments, project: &Project) -> AppResul
     if arguments.all {
         return everything("--all");
     }
-    if let Some(file) = &arguments.changed_files {
-        let list = format!("the list of changed files {}", file.display());
-        let text = if file.as_os_str() == "-" {
-            files::text_up_to(std::io::stdin(), files::LARGEST_TEXT)
-        } else {
-            files::read_text(file)
-        };
-        let text = text.or_fail(|| {
-            AppError::usage(format!("{list} cannot be read"))
-                .help("it is a text file with one path a line, relative to the checkout root")
-        })?;
-        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
-        let paths = lines.filter(|line| !line.is_empty()).map(listed_path);
-        let paths: Vec<PathBuf> = paths.collect::<AppResult<_>>()?;
-        if paths.is_empty() {
-            say("warning: the list of changed files is empty, so no job is affected");
-        }
-        if let Some(odd) = paths.iter().find(|path| path.is_absolute()) {
-            say(&format!(
-                "warning: `{}` is not relative to the checkout root, and concerns no job",
-                printable(&odd.to_string_lossy())
-            ));
-        }
-        refuse_unknown(&paths, arguments, project)?;
-        return Ok(Change::Paths {
-            paths,
-            between: format!("the list {}", file.display()),
-        });
-    }
     let Some(checkout) = project.checkout.as_ref().and_then(Checkout::git) else {
-        if arguments.base.is_some() || arguments.head.is_some() {
-            let message = "`--base` and `--head` need a git checkout, and git knows none here";
-            let help = "name the changes with `--changed-files FILE` or `--all`";
-            return Err(AppError::usage(message).help(help));
-        }
         return everything("there is no git checkout here");
     };
     let base = arguments.base.clone().or_else(|| checkout.default_base());
     let Some(base) = base else {
-        if let Some(head) = &arguments.head {
-            let message = format!("there is no origin to compare `{head}` with");
-            return Err(AppError::usage(message).help("name what to compare with: `--base REF`"));
-        }
         return everything("there is no origin to compare with; `--base REF` names one");
     };
-    let head = arguments.head.as_deref();
     Ok(Change::Paths {
-        paths: project.changed_since(checkout, &base, head)?,
-        between: format!("{base} to {}", head.unwrap_or("the work tree")),
+        paths: project.changed_since(checkout, &base)?,
+        between: format!("{base} to the work tree"),
     })
-}
-
-/// A line of the list as a path. Git quotes a name with bytes other than those of plain text, unless `-c core.quotePath=false`; statuses
-/// and sums are of other lists.
-fn listed_path(line: &str) -> AppResult<PathBuf> {
-    let is_quoted = line.starts_with('"') || line.starts_with("[\"");
-    if is_quoted || line.contains('\t') || line.contains(" | ") {
-        return Err(not_a_path(line));
-    }
-    Ok(without_dots(&PathBuf::from(line)))
-}
-
-fn not_a_path(line: &str) -> AppError {
-    let line = printable(line);
-    let what = format!("`{line}` is not a path of the checkout, here or on the base");
-    AppError::usage(what).help("list one path a line, unquoted and relative to the checkout root, as `git -c core.quotePath=false diff --name-only --no-renames` does")
-}
-
-/// Refuses a list of which no path is known here, on the base or to the last commit, such as one from another folder than the root: it
-/// would concern no job.
-fn refuse_unknown(
-    paths: &[PathBuf],
-    arguments: &ChangeArguments,
-    project: &Project,
-) -> AppResult<()> {
-    let git = project.checkout.as_ref().and_then(Checkout::git);
-    // Without its parent a commit's removals are not known.
-    let Some((git, Ok(parent))) = git.map(|git| (git, git.resolve("HEAD~1"))) else {
-        return Ok(());
-    };
-    let base = arguments.base.clone().or_else(|| git.default_base());
-    let base = base.and_then(|base| git.merge_base(&base, "HEAD").ok());
-    let commits = [Some(parent), base].into_iter().flatten();
-    let trees = Vec::from_iter(commits.flat_map(|commit| git.tree(&commit)));
-    let is_here = |path: &PathBuf| project.root.join(path).symlink_metadata().is_ok();
-    let was_there = |path: &PathBuf| trees.iter().any(|tree| tree.get(path).is_some());
-    let is_known = |path: &PathBuf| is_here(path) || was_there(path);
-    match paths.first().filter(|_| !paths.iter().any(is_known)) {
-        Some(path) => Err(not_a_path(&path.to_string_lossy())),
-        None => Ok(()),
-    }
 }
 
 /// The affected jobs, limited to `names` unless that is empty.
@@ -148,36 +68,6 @@ pub(crate) fn named_jobs<'a>(names: &[String], project: &'a Project) -> AppResul
     }
     let is_meant = |job: &&Job| names.is_empty() || names.contains(&job.name);
     Ok(jobs.iter().filter(is_meant).collect())
-}
-
-/// Refuses a `--head` that is not checked out, or of which a file that counts lies otherwise on disk: canaries run the checkout.
-pub(crate) fn refuse_another_head(arguments: &ChangeArguments, project: &Project) -> AppResult<()> {
-    let checkout = project.checkout.as_ref().and_then(Checkout::git);
-    let (Some(head), Some(checkout)) = (&arguments.head, checkout) else {
-        return Ok(());
-    };
-    if Some(checkout.resolve(head)?) == checkout.commit() {
-        let tree = checkout.tree(head)?;
-        let code = &project.code()?.of_jobs;
-        // What the commit does not have was made since, as by a build.
-        let counts = |path: &PathBuf| {
-            let is_there = tree.get(&path.components().collect::<PathBuf>()).is_some();
-            let is_spec = path.as_os_str() == &*project.place.file;
-            is_there && (is_spec || code.values().any(|code| code.is_changed_by(path)))
-        };
-        let other = project.differing_on_disk(checkout, &tree)?;
-        return match other.into_iter().find(counts) {
-            None => Ok(()),
-            Some(path) => Err(AppError::usage(format!(
-                "`{}` is not on disk as `--head {head}` has it, and canaries run what is on disk",
-                printable(&path.to_string_lossy())
-            ))
-            .help("commit or restore it (`git status` lists what differs), or leave out `--head` to check the work tree")),
-        };
-    }
-    let message =
-        format!("`--head {head}` is not what is checked out here, and canaries run what is");
-    Err(AppError::usage(message).help(format!("check it out first: git checkout {head}")))
 }
 
 /// Why every job counts as changed, if `--all` did not ask for it.

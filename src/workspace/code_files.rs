@@ -135,28 +135,14 @@ impl Project {
         data.filter(|data| *data != source).collect()
     }
 
-    /// The paths that differ between `head`, by default the work tree, and its merge base with `base`: from the root, sorted.
+    /// The paths of the work tree that differ from its merge base with `base`: from the root, sorted.
     pub(crate) fn changed_since(
         &self,
         checkout: &GitCheckout,
         base: &str,
-        head: Option<&str>,
     ) -> AppResult<Vec<PathBuf>> {
-        let fork = checkout.merge_base(base, head.unwrap_or("HEAD"))?;
-        let before = checkout.tree(&fork)?;
-        if let Some(head) = head {
-            return Ok(before.differing(&checkout.tree(head)?));
-        }
+        let before = checkout.tree(&checkout.merge_base(base)?)?;
         self.refuse_old_submodule(checkout, &before)?;
-        self.differing_on_disk(checkout, &before)
-    }
-
-    /// The paths of the work tree that differ from a commit's tree: from the root, sorted.
-    pub(super) fn differing_on_disk(
-        &self,
-        checkout: &GitCheckout,
-        before: &Tree,
-    ) -> AppResult<Vec<PathBuf>> {
         let now = &self.code()?.tree;
         let mut changed = before.differing(now);
         let is_gone = |path: &PathBuf| now.get(path).is_none();

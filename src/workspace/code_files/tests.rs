@@ -220,9 +220,7 @@ fn copy(project: &Project) -> BTreeMap<PathBuf, (Vec<u8>, bool)> {
 
 fn is_affected(project: &Project, base: &str) -> bool {
     let checkout = project.checkout.as_ref().and_then(Checkout::git);
-    let paths = project
-        .changed_since(checkout.unwrap(), base, None)
-        .unwrap();
+    let paths = project.changed_since(checkout.unwrap(), base).unwrap();
     let change = Change::Paths {
         paths,
         between: String::new(),

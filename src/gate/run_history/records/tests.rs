@@ -134,8 +134,6 @@ impl TestCheckout {
             all: false,
             jobs: Vec::new(),
             base: Some(base.to_owned()),
-            head: None,
-            changed_files: None,
         };
         let found = BaseCommit::of_git(&self.project(), &self.arguments(), &change);
         found.unwrap().unwrap()
@@ -206,8 +204,6 @@ fn a_merged_change_is_known_by_the_key_it_had_as_a_change() {
         all: false,
         jobs: Vec::new(),
         base: Some("main".to_owned()),
-        head: None,
-        changed_files: None,
     };
     let base = base_policy::base_of(&change, &checkout.arguments(), &arguments).unwrap();
     block_on(base_policy::apply(&mut change, base, Some(Usd(5.0)))).unwrap();
