@@ -472,9 +472,6 @@ pub struct DriftArguments {
         value_delimiter = ','
     )]
     pub jobs: Vec<String>,
-    /// Compare records of the history without measuring.
-    #[arg(long, conflicts_with = "accept")]
-    pub from_history: bool,
     /// Make the newest check the baseline of later ones, without measuring: for an intended change.
     #[arg(long, conflicts_with_all = ["outputs", "pass_env"])]
     pub accept: bool,

@@ -1,21 +1,12 @@
-//! `drift`: every job measured again and compared with the earlier checks; or only the records of those.
+//! `drift`: every job measured again and compared with the earlier checks.
 
-use crate::assess::input::JobInput;
-use crate::assess::{drift_check, judge};
 use crate::change::AffectedJob;
 use crate::cli::DriftArguments;
 use crate::commands::publish::{self, ReportOutput};
 use crate::commands::run::{Checked, RunRequest};
 use crate::console::{AppError, AppResult, Loudness, print, printable, signals};
-use crate::drift::CheckRecord;
-use crate::exit::Strictness;
-use crate::forecast::scale_out::DataLayout;
-use crate::gate::run_history::check_of;
-use crate::gate::{RunHistory, outcome};
-use crate::history::{Command, Scope, record};
-use crate::measurement::Measurement;
-use crate::report::{JobReport, Report};
-use crate::spec::Job;
+use crate::gate::RunHistory;
+use crate::history::{Command, Scope};
 use crate::workspace::{Project, RunOrigin, base_policy, changed_files};
 
 pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> AppResult<u8> {
@@ -34,10 +25,6 @@ pub(crate) async fn drift(arguments: &DriftArguments, loudness: Loudness) -> App
         return Ok(0);
     }
     let output = ReportOutput::prepare(&arguments.output, &project.root, loudness)?;
-    if arguments.from_history {
-        let report = from_history(&project, &jobs, &origin, strictness).await?;
-        return output.publish(&report);
-    }
     project.refuse_to_write_over_the_recording(arguments.output.outputs.iter())?;
     let request = RunRequest {
         jobs: &arguments.jobs,
@@ -62,67 +49,6 @@ pub(crate) fn refuse_another_place(origin: &RunOrigin) -> AppResult<()> {
     )
     .help("run it on a schedule, a push or a workflow_dispatch, on the commit that the workflow was started for, as examples/workflows/drift.yml does")
     .during("reading the event"))
-}
-
-/// The newest check of each job held against those before, from the records alone.
-async fn from_history(
-    project: &Project,
-    jobs: &[AffectedJob<'_>],
-    origin: &RunOrigin,
-    strictness: Strictness,
-) -> AppResult<Report> {
-    let history = RunHistory::open(project, origin, None).await?;
-    let mut reports = Vec::new();
-    let mut notes = Vec::new();
-    for one in jobs {
-        let job = one.job;
-        let checks = history.checks(&job.name).await?;
-        let Some((_, newest)) = checks.last() else {
-            let branch = origin.writer.branch.as_ref();
-            let branch = branch.map_or(String::new(), |branch| format!(" on branch {branch}"));
-            let name = &job.name;
-            notes.push(format!(
-                "There is no check of {name}{branch} in the history."
-            ));
-            continue;
-        };
-        let mut report = recorded_report(project, job, newest);
-        let checks: Vec<CheckRecord> = checks.iter().map(check_of).collect();
-        drift_check::hold_recorded(job, &checks, &mut report);
-        reports.push(report);
-    }
-    Ok(outcome::assemble(project, reports, notes, strictness))
-}
-
-/// A job's part of the report, from what was measured then; nothing is spent.
-fn recorded_report(project: &Project, job: &Job, found: &record::ForecastRecord) -> JobReport {
-    let row = found.forecasts.first();
-    let instance = row.map_or(&job.instance, |row| &row.instance);
-    let runs = found.measurements.iter();
-    let runs = runs.filter(|run| run.is_on(instance) && run.has_sound_amounts());
-    let measurements = runs.map(|run| Measurement {
-        cost: None,
-        reused: None,
-        ..run.clone()
-    });
-    let measurements: Vec<Measurement> = measurements.collect();
-    judge::job_report(&JobInput {
-        name: &job.name,
-        instance,
-        budget: &job.budget,
-        affected_by: &[],
-        alternatives: Vec::new(),
-        measurements: &measurements,
-        job: Some(job),
-        none_on_all: None,
-        worst_case: None,
-        offer_of: &|instance| project.offer(instance),
-        layout: DataLayout::of(job, None),
-        base: None,
-        is_allowed: &project.spec.allowed(),
-        lacks_probe: None,
-        notes: Vec::new(),
-    })
 }
 
 /// Makes the newest check of each job the baseline of those to come; returns a line for each.

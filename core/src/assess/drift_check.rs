@@ -6,16 +6,6 @@ use crate::report::{InstanceForecast, JobReport};
 use crate::spec::{Job, TrainingSettings};
 use crate::verdict::{Reason, Verdict};
 
-/// Compares the newest recorded check, which `report` is about, with those before it.
-pub fn hold_recorded(job: &Job, checks: &[CheckRecord], report: &mut JobReport) {
-    if checks.len() > 1 {
-        add(job, &checks.iter().collect::<Vec<_>>(), report);
-    } else {
-        let why = "there is one check only; it is the baseline of those to come";
-        not_judged(report, why);
-    }
-}
-
 /// Compares this check, which is complete, with the earlier ones; `this` has what the report does not say of it. Returns whether
 /// this check is the new baseline: that is so where it is the first on the job's instance.
 pub fn hold_against_earlier(
