@@ -8,7 +8,7 @@ use crate::console::{AppResult, print_prose, printable};
 use crate::gate::{PullRequestLimit, RunHistory, backend};
 use crate::history::Command;
 use crate::plan::{self, Alternatives, KnownBefore, PlanError};
-use crate::report::plan::{self as planned, JobTotals, PlannedJob};
+use crate::report::plan::{self as planned, PlannedJob};
 use crate::workspace::{RunOrigin, base_policy, changed_files};
 
 /// Which alternatives the arguments ask for.
@@ -52,11 +52,10 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
         let _ = writeln!(text, "{note}\n");
     }
     let in_dollars = arguments.policy.max_spend.is_some() || limit.account().is_some();
-    let mut totals = Vec::new();
+    let mut worst_cases = Vec::new();
     let mut details = String::new();
     for affected in &affected {
         let job = affected.job;
-        let expected = history.last_spend(job).await?;
         let mut session = backend::open(&*backend, &project, job).await?;
         let listed = session.list().await?;
         let earlier = history.last_check(job).await?;
@@ -81,15 +80,10 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
                     dataset: &listed.dataset,
                     knows_bytes: listed.knows_bytes,
                     plan: &plan,
-                    expected,
                     traits: project.traits(),
                 };
                 let _ = writeln!(details, "{planned}");
-                totals.push(JobTotals {
-                    worst_case: plan.total_worst_case(),
-                    expected,
-                    wall_clock: plan.wall_clock,
-                });
+                worst_cases.push(plan.total_worst_case());
             }
             Err(PlanError::Unknown(reason)) => {
                 let _ = writeln!(details, "{}", not_run(&job.name, &reason.to_string()));
@@ -98,8 +92,8 @@ pub(crate) async fn plan(arguments: &PlanArguments) -> AppResult<u8> {
         }
     }
     if affected.len() > 1 {
-        let (max_spend, traits) = (arguments.policy.max_spend, project.traits());
-        let totals = planned::totals(affected.len(), &totals, max_spend, traits);
+        let max_spend = arguments.policy.max_spend;
+        let totals = planned::totals(affected.len(), &worst_cases, max_spend);
         let _ = writeln!(text, "{totals}\n");
     }
     text.push_str(&details);

@@ -21,7 +21,6 @@ use crate::history::{
     self, BaseWanted, Command, Content, Damaged, Entry, History, Loaded, Record, Writer, record,
 };
 use crate::measurement::Measurement;
-use crate::report::plan::ExpectedSpend;
 use crate::report::{Baseline, InstanceForecast, JobReport};
 use crate::spec::{Job, TrainingSettings};
 use crate::units::Seconds;
@@ -166,24 +165,6 @@ impl RunHistory {
             record.code_key == code && record.data_key == data && is_of_instance(record, job)
         };
         self.newest(&job.name, is_same).await
-    }
-
-    /// What the canaries of the newest check of a job on its instance took, of whatever code and data.
-    pub(crate) async fn last_spend(&self, job: &Job) -> AppResult<Option<ExpectedSpend>> {
-        let is_of_it = |record: &Record| is_of_instance(record, job);
-        let found = self.newest(&job.name, is_of_it).await?;
-        Ok(found.map(|(record, check)| {
-            let runs = check.measurements.iter();
-            let saved = |run: &Measurement| run.reused.and_then(|reused| reused.saved_usd);
-            ExpectedSpend {
-                usd: runs
-                    .clone()
-                    .map(|run| run.cost.or_else(|| saved(run)))
-                    .sum(),
-                time: runs.filter_map(Measurement::time).sum(),
-                at: record.recorded_at,
-            }
-        }))
     }
 
     /// The canaries of the newest check of a job on its instance; empty without one.

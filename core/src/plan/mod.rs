@@ -41,7 +41,7 @@ use crate::grammar::count;
 use crate::instance::{Offer, OfferOf};
 use crate::measurement::Measurement;
 use crate::spec::{CountsOf, Distribution, Job};
-use crate::units::{Fraction, Seconds, Usd, count_as_float};
+use crate::units::{Fraction, Usd, count_as_float};
 use crate::verdict::Reason;
 
 /// What to do where canaries fail on samples that are small, a sentence.
@@ -145,9 +145,7 @@ pub fn plan(
         divide(limit, &mut all, |one| one.worst_case.unwrap_or_default());
     }
     notes.extend(cautions(job, dataset, &all[0]));
-    let on_this_machine = || all.iter().map(|one| longest(job, one)).sum();
     Ok(Plan {
-        wall_clock: (pools.as_ref()).map_or_else(on_this_machine, PoolPlan::longest),
         all,
         none_on_all,
         pools,
@@ -228,20 +226,6 @@ fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<Str
         ));
     }
     notes
-}
-
-/// The longest that the canaries of a configuration can take on this machine: `parallel` at a time, but each size of a ladder once,
-/// one after the other.
-fn longest(job: &Job, one: &PlannedConfiguration) -> Seconds {
-    let rounds = match &one.runs {
-        Ok(PlannedRuns::Fixed(runs)) => runs.len().div_ceil(job.canary.parallel.max(1) as usize),
-        Ok(PlannedRuns::Ladder(sizes)) => {
-            sizes.len() + usize::from(one.progress_share(job).is_some())
-        }
-        Err(_) => return Seconds(0.0),
-    };
-    let of = |rounds| job.canary.max_runtime * count_as_float(rounds);
-    of(rounds) + of(one.counts.len())
 }
 
 /// The most that a configuration's canaries can count beside any limit; `None` where nothing counts, and without canaries. Where the adaptive

@@ -5,7 +5,7 @@ use crate::canary::CanaryRun;
 use crate::forecast::FEWEST_RUNS;
 use crate::instance::{InstanceConfiguration, Offer};
 use crate::measurement::{Measurement, Outcome};
-use crate::units::{Seconds, Usd, sum};
+use crate::units::{Usd, sum};
 use crate::verdict::Reason;
 
 /// The canary runs of one job.
@@ -13,9 +13,6 @@ use crate::verdict::Reason;
 pub struct Plan {
     /// `instance` first, whose runs are planned, then the alternatives in the order of the spec.
     pub all: Vec<PlannedConfiguration>,
-    /// The longest that all runs can take, those of alternatives included: in the cloud the longest of them with its
-    /// start-up by input mode, on this machine `parallel` at a time in the fixed design, one after the other in the adaptive one.
-    pub wall_clock: Seconds,
     /// Why no canary runs on all machines of `instance`, though one was to.
     pub none_on_all: Option<NotMeasured>,
     /// What is kept of machines in the cloud; `None` on this machine.

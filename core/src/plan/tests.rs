@@ -10,7 +10,7 @@ use crate::instance::{InstanceConfiguration, InstanceType, Offer, Price};
 use crate::spec::{
     self, CanaryCounts, Channel, ChannelSample, Design, DrawOrder, DrawRule, DrawUnit, Work,
 };
-use crate::units::{Bytes, Percent, UsdPerHour};
+use crate::units::{Bytes, Percent, Seconds, UsdPerHour};
 
 const SPEC: &str = "
 version: 1
@@ -224,8 +224,6 @@ fn a_ladder_costs_each_of_its_sizes_once_at_worst_unless_some_may_be_run_again()
     let money = |one: &PlannedConfiguration| (one.slice, one.worst_case.unwrap());
     let expected = [(Usd(3.0), Usd(2.0)), (Usd(2.0), Usd(2.0))];
     assert_eq!([&three.all[0], &three.all[1]].map(money), expected);
-    // Those of the alternative too, one after the other.
-    assert_eq!(three.wall_clock, Seconds(8.0 * 1680.0));
     let worst = |percents: &[f64], change| planned(percents, change).total_worst_case().unwrap().0;
     let little = |job: &mut Job| job.canary.spend_limit = Usd(1.0);
     assert_eq!(worst(&[1.0, 2.0, 3.0], &little), 1.0);

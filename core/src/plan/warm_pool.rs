@@ -4,7 +4,7 @@
 //! second check on, where by the canaries of the one before they shorten the check and idle little, the account has room for them,
 //! and at their longest they cost little.
 
-use super::{PlannedConfiguration, PlannedRuns, StartUpMode, fewest, least};
+use super::{PlannedConfiguration, PlannedRuns, least};
 use crate::instance::{InstanceConfiguration, InstanceType, Offer, OfferOf};
 use crate::measurement::{Measurement, Start};
 use crate::spec::{Job, WarmPoolPolicy};
@@ -87,8 +87,6 @@ pub struct PoolPlan {
     pub(super) spend_limit: Usd,
     /// What is left of that beside the worst cases of the canaries.
     pub(super) left: Usd,
-    /// The longest time of one canary, with its start.
-    pub(super) longest_canary: Seconds,
 }
 
 /// The canaries of one configuration.
@@ -96,8 +94,6 @@ pub struct PoolPlan {
 pub(super) struct ConfigurationCanaries {
     instance: InstanceConfiguration,
     canaries: usize,
-    /// The most of them that run one after another.
-    longest_chain: usize,
     at_once: u32,
     /// The price of all its machines for a second; absent without a price.
     usd_per_second: Option<Usd>,
@@ -164,22 +160,15 @@ impl PoolPlan {
         let parallel = job.canary.parallel.max(1);
         let canaries = |one: &PlannedConfiguration| {
             let instance = one.runs_on();
-            let (canaries, longest_chain) = match one.runs.as_ref().ok()? {
-                PlannedRuns::Fixed(runs) => {
-                    let first = fewest(runs).min(runs.len());
-                    let width = parallel as usize;
-                    let chain = first.div_ceil(width) + (runs.len() - first).div_ceil(width);
-                    (runs.len(), chain)
-                }
+            let canaries = match one.runs.as_ref().ok()? {
+                PlannedRuns::Fixed(runs) => runs.len(),
                 PlannedRuns::Ladder(sizes) => {
                     let made = earlier.iter().filter(|run| run.is_on(instance)).count();
-                    let canaries = if made > 0 { made } else { sizes.len() };
-                    (canaries, sizes.len())
+                    if made > 0 { made } else { sizes.len() }
                 }
             };
             Some(ConfigurationCanaries {
                 canaries,
-                longest_chain,
                 at_once: parallel.min(u32::try_from(canaries.max(1)).unwrap_or(parallel)),
                 usd_per_second: offer_of(instance).cost(Seconds(1.0)),
                 can_be_kept: matches!(instance, InstanceConfiguration::Homogeneous { .. })
@@ -193,7 +182,6 @@ impl PoolPlan {
             policy: job.canary.warm_pool,
             spend_limit,
             left,
-            longest_canary: StartUpMode::of(job).cold() + job.canary.max_runtime,
         }
     }
 
@@ -269,15 +257,6 @@ impl PoolPlan {
         let pools = self.choose(&no_quotas).into_iter();
         pools.map(|(_, pool)| pool.map_or(Usd(0.0), |pool| pool.longest_idle))
     }
-
-    /// With each canary cold and at its time limit; alternatives begin after the first canary of `instance`.
-    pub(super) fn longest(&self) -> Seconds {
-        let chains = self.all.iter().enumerate().map(|(place, one)| {
-            let before = usize::from(place > 0);
-            count_as_float(before + one.longest_chain)
-        });
-        self.longest_canary * chains.fold(0.0, f64::max)
-    }
 }
 
 impl ConfigurationCanaries {
@@ -324,7 +303,6 @@ mod tests {
             all: vec![ConfigurationCanaries {
                 instance: "ml.m5.xlarge".parse().unwrap(),
                 canaries: 4,
-                longest_chain: 3,
                 at_once: 2,
                 usd_per_second: Some(Usd(usd_per_hour / 3600.0)),
                 can_be_kept: true,
@@ -333,7 +311,6 @@ mod tests {
             policy: WarmPoolPolicy::Auto,
             spend_limit: Usd(spend_limit),
             left: Usd(spend_limit),
-            longest_canary: Seconds(2000.0),
         };
         let auto = || plan(0.23, Some(pays), 5.0);
         let after = |change: fn(&mut EarlierCanaries)| {

@@ -6,7 +6,6 @@ use super::escape::for_terminal;
 use super::words::{self, grouped, only_where};
 use crate::canary::{CanaryRun, ChannelData, Dataset, HandedShare, WorkLevel};
 use crate::change::AffectedJob;
-use crate::forecast::FEWEST_RUNS;
 use crate::grammar;
 use crate::plan::{self, LadderSize, NoPool, Plan, PlannedConfiguration, PlannedRuns, WarmPool};
 use crate::rows::RowBlocks;
@@ -16,58 +15,20 @@ use crate::units::{Bytes, Fraction, Seconds, Usd, count_as_float};
 /// Longer names are cut, in characters.
 const LONGEST_NAME: usize = 2000;
 
-/// What the canaries of the newest check took. Reused ones count with what they would have cost.
-#[derive(Debug, Clone, Copy)]
-pub struct ExpectedSpend {
-    /// Absent without a price.
-    pub usd: Option<Usd>,
-    /// One after another.
-    pub time: Seconds,
-    pub at: jiff::Timestamp,
-}
-
-/// What the canaries of one job would take.
-#[derive(Debug, Clone, Copy)]
-pub struct JobTotals {
-    /// Absent without a price.
-    pub worst_case: Option<Usd>,
-    /// By the newest check in the history; absent where it has none of this job on this instance.
-    pub expected: Option<ExpectedSpend>,
-    /// The longest that the canaries can take.
-    pub wall_clock: Seconds,
-}
-
-/// `3 jobs · worst case 9.20 USD, expected 0.62 USD, at most 6h, one job after another`: of `jobs` jobs those that would be run.
-/// `max_spend` is what the whole run may cost; absent where only each job has a limit. `traits` are of the spec's backend.
-pub fn totals(jobs: usize, runs: &[JobTotals], max_spend: Option<Usd>, traits: Traits) -> String {
+/// `3 jobs · worst case 9.20 USD`: of `jobs` jobs those that would be run, with the worst case of each; absent without a price.
+/// `max_spend` is what the whole run may cost; absent where only each job has a limit.
+pub fn totals(jobs: usize, worst_cases: &[Option<Usd>], max_spend: Option<Usd>) -> String {
     let count = grammar::count(jobs, "job");
-    if runs.is_empty() {
+    if worst_cases.is_empty() {
         return format!("{count} · nothing would be run");
     }
-    let worst: Option<Usd> = runs.iter().map(|job| job.worst_case).sum();
+    let worst: Option<Usd> = worst_cases.iter().copied().sum();
     let worst = match (worst, max_spend) {
-        (None, _) => "worst case not known for want of a price".to_owned(),
-        (Some(worst), Some(limit)) if worst > limit => {
-            format!("worst case {limit}, by --max-spend")
-        }
-        (Some(worst), _) => format!("worst case {worst}"),
+        (None, _) => "not known for want of a price".to_owned(),
+        (Some(worst), Some(limit)) if worst > limit => format!("{limit}, by --max-spend"),
+        (Some(worst), _) => worst.to_string(),
     };
-    let expected: Option<Usd> = runs.iter().map(|job| job.expected?.usd).sum();
-    let expected = expected.map_or(String::new(), |usd| format!(", expected {usd}"));
-    let times = || runs.iter().map(|job| job.wall_clock);
-    let sum: Seconds = times().sum();
-    // In the cloud each job has machines of its own. Under a limit on the whole run one may still wait for another.
-    let wall_clock = match (traits.is_remote, max_spend) {
-        (true, None) => {
-            let longest = times().fold(Seconds(0.0), |a, b| if a > b { a } else { b });
-            format!("at most {longest}, jobs side by side")
-        }
-        (true, Some(_)) => {
-            format!("at most {sum}, jobs side by side as far as --max-spend lets them")
-        }
-        (false, _) => format!("at most {sum}, one job after another"),
-    };
-    format!("{count} · {worst}{expected}, {wall_clock}")
+    format!("{count} · worst case {worst}")
 }
 
 /// What would run for one job.
@@ -78,8 +39,6 @@ pub struct PlannedJob<'a> {
     /// Whether the sizes of the listing are bytes.
     pub knows_bytes: bool,
     pub plan: &'a Plan,
-    /// By the newest check in the history.
-    pub expected: Option<ExpectedSpend>,
     /// Of the spec's backend.
     pub traits: Traits,
 }
@@ -95,10 +54,7 @@ impl fmt::Display for PlannedJob<'_> {
             ("rows", self.rows()),
             ("full run", self.full_run()),
             ("progress", self.progress()),
-            ("expected", Some(self.expected())),
-            ("share", Some(self.share())),
             ("worst case", Some(self.worst_case())),
-            ("wall-clock", Some(self.wall_clock())),
         ];
         let facts = facts.into_iter();
         let facts = facts.filter_map(|(label, text)| Some((label, text?)));
@@ -301,54 +257,6 @@ impl PlannedJob<'_> {
             ),
         }
     }
-
-    fn share(&self) -> String {
-        let share = self.affected.job.canary.max_share;
-        let on_counts = match self.plan.own().counts.as_slice() {
-            [] => "",
-            [_] => "; the one on another count of machines is part of it",
-            _ => "; those on other counts of machines are part of it",
-        };
-        format!(
-            "{FEWEST_RUNS} canaries in any case; a further one only while all take at most {share} of a full run{on_counts}"
-        )
-    }
-
-    fn expected(&self) -> String {
-        let Some(expected) = self.expected else {
-            return match self.plan.is_adaptive() {
-                true => format!(
-                    "{FEWEST_RUNS} canaries or a few more; what they take is not known before the first has run"
-                ),
-                false => "not known before the first canary has run".to_owned(),
-            };
-        };
-        let money = expected.usd.map_or(String::new(), |usd| format!("{usd}, "));
-        let (time, day) = (expected.time, words::day(expected.at));
-        format!("{money}{time}, as in the check of {day}")
-    }
-
-    fn wall_clock(&self) -> String {
-        if self.traits.replays {
-            return "none, the runs are recorded".to_owned();
-        }
-        let longest = self.plan.wall_clock;
-        let parallel = self.affected.job.canary.parallel;
-        if self.plan.pools.is_some() {
-            return match (self.plan.is_adaptive(), parallel) {
-                (true, _) => format!("at most {longest}: each size once, cold, one at a time"),
-                (false, 1) => format!("at most {longest}: cold, one at a time"),
-                (false, _) => format!(
-                    "at most {longest}: cold, {parallel} at a time where the quota has room"
-                ),
-            };
-        }
-        let at_a_time = match self.plan.is_adaptive() && parallel > 1 {
-            true => format!("up to {parallel} at a time after the first"),
-            false => format!("{parallel} at a time"),
-        };
-        format!("at most {longest} if each runs to its limit; {at_a_time}")
-    }
 }
 
 /// `train: a canary gets a copy of its blocks of data.csv under the same name`
@@ -400,56 +308,22 @@ mod tests {
 
     #[test]
     fn the_totals_of_a_run_are_those_of_its_jobs() {
-        let at = "2026-11-20T08:00:00Z".parse().unwrap();
-        let expected = |usd| ExpectedSpend {
-            usd: Some(usd),
-            time: Seconds(130.0),
-            at,
-        };
-        let job = |worst_case, known: Option<Usd>, wall_clock| JobTotals {
-            worst_case,
-            expected: known.map(expected),
-            wall_clock: Seconds(wall_clock),
-        };
         let worst = Some(Usd(4.5));
-        let known = job(worst, Some(Usd(0.31)), 7200.0);
-        let short = job(worst, None, 60.0);
-        let unpriced = job(None, None, 7200.0);
-        let job = job(worst, None, 7200.0);
-        let traits = |is_remote| Traits {
-            is_remote,
-            runs_here: !is_remote,
-            replays: false,
-        };
-        let (at_once, in_turn) = (traits(true), traits(false));
-        for (runs, max_spend, traits, said) in [
-            (&[][..], None, in_turn, "3 jobs · nothing would be run"),
+        for (worst_cases, max_spend, said) in [
+            (&[][..], None, "3 jobs · nothing would be run"),
             (
-                &[known, known],
+                &[worst, worst],
                 Some(Usd(8.0)),
-                in_turn,
-                "3 jobs · worst case 8.00 USD, by --max-spend, expected 0.62 USD, at most 4h, one job after another",
+                "3 jobs · worst case 8.00 USD, by --max-spend",
             ),
+            (&[worst, worst], None, "3 jobs · worst case 9.00 USD"),
             (
-                &[unpriced],
+                &[worst, None],
                 None,
-                in_turn,
-                "3 jobs · worst case not known for want of a price, at most 2h, one job after another",
-            ),
-            (
-                &[known, short],
-                None,
-                at_once,
-                "3 jobs · worst case 9.00 USD, at most 2h, jobs side by side",
-            ),
-            (
-                &[job, short],
-                Some(Usd(8.0)),
-                at_once,
-                "3 jobs · worst case 8.00 USD, by --max-spend, at most 2h 01m, jobs side by side as far as --max-spend lets them",
+                "3 jobs · worst case not known for want of a price",
             ),
         ] {
-            assert_eq!(totals(3, runs, max_spend, traits), said);
+            assert_eq!(totals(3, worst_cases, max_spend), said);
         }
     }
 }
