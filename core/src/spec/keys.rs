@@ -11,6 +11,12 @@ use super::yaml::{Node, Value, YamlKey};
 use super::yaml_text;
 use crate::grammar::choice;
 
+/// Keys that a spec had once, and what serves instead.
+const DROPPED: [(&str, &str); 1] = [(
+    "registry_credentials",
+    "copy the image to Amazon ECR, and name it there: `image`",
+)];
+
 /// The keys of a mapping, or a part of them that has a type of its own.
 pub(super) trait Keys: Sized {
     /// Takes what is written under each key.
@@ -188,6 +194,11 @@ impl<'a> Entries<'a> {
 impl Reader<'_> {
     /// Complains about a key; returns the known one that was probably meant.
     fn unknown_key<'k>(&mut self, key: &YamlKey, at: &At, known: &[&'k str]) -> Option<&'k str> {
+        if let Some((name, instead)) = DROPPED.iter().find(|(name, _)| *name == key.text) {
+            let message = format!("the key `{name}` is gone");
+            self.push_at(&at.path, key.span.clone(), message, Some((*instead).into()));
+            return None;
+        }
         // The search for a near miss takes time, and a list this long is not read to its end.
         let near = Some(&key.text).filter(|_| !self.is_full());
         let near = near.and_then(|text| near_miss(text, known.iter().copied()));

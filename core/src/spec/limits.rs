@@ -74,8 +74,6 @@ patterns! {
     is_role = "arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,576}";
     /// A name, or an ARN that ends with one.
     is_algorithm = "(arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]{12}:[a-z-]*/)?[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
-    /// `arn:aws:lambda:us-east-1:123456789012:function:name`
-    is_function = "arn:aws[a-z-]*:lambda:[a-z0-9-]*:[0-9]{12}:function:.{1,200}";
     /// `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`
     is_training_plan = "arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]{12}:training-plan/.{1,200}";
     is_subnet = "subnet-[A-Za-z0-9-]{1,25}";

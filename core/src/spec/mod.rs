@@ -55,8 +55,8 @@ pub use secret_places::{holds_secrets, is_secret_name, is_secret_place};
 pub use settings::{ChangedSetting, TrainingSettings};
 pub use share::{FollowingCount, FullShare, ScriptShare, SharePlace, Work};
 pub use training::{
-    BackendKind, ContainerWords, Framework, LocalTraining, NO_CREDENTIALS, NoImage,
-    SagemakerTraining, ScriptLauncher, Training, Traits,
+    BackendKind, ContainerWords, Framework, LocalTraining, NoImage, SagemakerTraining,
+    ScriptLauncher, Training, Traits,
 };
 pub use yaml::MAX_SPEC_BYTES;
 

@@ -17,7 +17,7 @@ use crate::canary::{self, CanaryRun};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::MARK_VARIABLE;
-use crate::spec::{Channel, Job, NO_CREDENTIALS};
+use crate::spec::{Channel, Job};
 use crate::units::{Bytes, Seconds};
 
 /// SageMaker's limits on what canary-gate adds to a job.
@@ -174,7 +174,6 @@ fn algorithm(launch: &Launch<'_>) -> OutsideResult<types::AlgorithmSpecification
     Ok(types::AlgorithmSpecification::builder()
         .set_training_image(image)
         .set_algorithm_name(training.sagemaker.algorithm.clone())
-        .set_training_image_config(registry(launch.job))
         // Every channel says its own.
         .training_input_mode(types::TrainingInputMode::File)
         .set_metric_definitions((!metrics.is_empty()).then_some(metrics))
@@ -210,22 +209,6 @@ pub(super) fn image(
     let has_gpu = |kind| tables::capacity(kind).is_some_and(|capacity| capacity.gpus > 0);
     let with_gpu = members.iter().position(|(kind, _)| has_gpu(kind));
     Ok(images.into_iter().nth(with_gpu.unwrap_or(0)))
-}
-
-/// How an image outside Amazon ECR is had.
-fn registry(job: &Job) -> Option<types::TrainingImageConfig> {
-    let credentials = job.training.sagemaker.registry_credentials.as_ref()?;
-    let function = (credentials != NO_CREDENTIALS).then(|| {
-        types::TrainingRepositoryAuthConfig::builder()
-            .training_repository_credentials_provider_arn(credentials)
-            .build()
-    });
-    Some(
-        types::TrainingImageConfig::builder()
-            .training_repository_access_mode(types::TrainingRepositoryAccessMode::Vpc)
-            .set_training_repository_auth_config(function)
-            .build(),
-    )
 }
 
 /// The job's hyperparameters with this run's share and work level, and what starts a script.

@@ -15,7 +15,7 @@ pub(super) use framework::regions;
 pub use framework::{Framework, NoImage};
 pub use launcher::ScriptLauncher;
 pub use local::LocalTraining;
-pub use program::{ContainerWords, NO_CREDENTIALS};
+pub use program::ContainerWords;
 pub use sagemaker::SagemakerTraining;
 
 pub(super) use local::is_script;

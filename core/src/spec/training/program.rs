@@ -1,5 +1,4 @@
-//! What a SageMaker job starts, and from where: its image or algorithm, the words in place of the image's own entry point, and
-//! the registry of the image.
+//! What a SageMaker job starts: its image or algorithm, and the words in place of the image's own entry point.
 
 use super::Training;
 use crate::spec::field::FieldRule;
@@ -14,8 +13,6 @@ pub(super) const STARTED: &str = "Canaries and the full run start it.";
 /// What the API takes.
 const WORDS: usize = 100;
 const WORD: usize = 256;
-/// As `registry_credentials`: the registry in the VPC asks for none.
-pub const NO_CREDENTIALS: &str = "none";
 
 mapping! {
     /// What a container starts in place of the image's own entry point.
@@ -40,11 +37,6 @@ pub(super) fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
     let keys = &training.sagemaker;
     let (has_image, has_algorithm) = (keys.image.is_some(), keys.algorithm.is_some());
     let has_entrypoint = !keys.container.entrypoint.is_empty();
-    // A registry of one's own is reached through a VPC, and ECR needs none of this.
-    let has_registry = keys.registry_credentials.is_some();
-    let is_in_ecr = |image: &String| limits::region_of_image(image).is_some();
-    let vpc = ["subnets", "security_groups"];
-    let is_in_vpc = vpc.iter().any(|key| reader.is_written(&at.key(key)));
     let script = keys.entry_point.as_deref().unwrap_or_default();
     let channel = keys.source_channel.as_deref().unwrap_or_default();
     let has_channel = keys.source_channel.is_some();
@@ -57,13 +49,6 @@ pub(super) fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
             "a job has one image", "remove `framework`, or what stands beside it: `image`, `algorithm`";
         warn "entry_point" if keys.entry_point.is_some() && has_entrypoint =>
             "`container.entrypoint` replaces the training toolkit, which would start this script; let the entrypoint start the toolkit, or remove `entry_point`";
-        refuse "registry_credentials" if has_registry && !has_image =>
-            "only an `image` comes from a registry of one's own", "write `image`, or remove the key";
-        refuse "registry_credentials" if has_registry && keys.image.as_ref().is_some_and(is_in_ecr) =>
-            "the image is in Amazon ECR, which the role reads", "remove the key";
-        refuse "registry_credentials" if has_registry && !is_in_vpc =>
-            "SageMaker reaches a registry of one's own through a VPC",
-            "write `subnets` and `security_groups` under `training`";
         refuse "source_channel" if has_channel && keys.entry_point.is_some() =>
             "the script of `entry_point` comes as an archive, which the training toolkit unpacks",
             format!("remove `source_channel`, or remove `entry_point` and write what starts the script: `container: {{entrypoint: [python3, /opt/ml/input/data/{channel}/{script}]}}`");

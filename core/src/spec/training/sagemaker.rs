@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::framework::Framework;
-use super::program::{ContainerWords, NO_CREDENTIALS, STARTED};
+use super::program::{ContainerWords, STARTED};
 use super::{BackendEntry, RunPlace, Training, launcher, program};
 use crate::instance::tables;
 use crate::spec::Channel;
@@ -37,9 +37,6 @@ known_forms! {
         "is not one of security groups", "write an id such as `sg-0a1b2c3d`";
     Algorithm: limits::is_algorithm,
         "is not an algorithm", "write its name, or `arn:aws:sagemaker:us-east-1:123456789012:algorithm/name`";
-    RegistryCredentials: |text: &str| text == NO_CREDENTIALS || limits::is_function(text),
-        "is not the ARN of a Lambda function",
-        "write `arn:aws:lambda:us-east-1:123456789012:function:name`, or `none` where the registry asks for no credentials";
     TrainingPlan: limits::is_training_plan,
         "is not the ARN of a training plan", "write `arn:aws:sagemaker:us-east-1:123456789012:training-plan/name`";
     ChannelName: limits::is_channel_name,
@@ -73,9 +70,6 @@ mapping! {
         optional algorithm: Algorithm as String => FieldRule::named(STARTED).setting();
         /// SageMaker: what the container starts in place of the image's own entry point.
         plain container: ContainerWords => FieldRule::EACH;
-        /// SageMaker: for an image in a registry of your own in the VPC, the ARN of the Lambda function that gives its credentials,
-        /// or `none`.
-        optional registry_credentials: RegistryCredentials as String => FieldRule::BASE.uncounted();
         /// SageMaker: the ARN of the role that the job runs as.
         optional role: RoleArn as String => FieldRule::BASE.uncounted();
         /// SageMaker: the script that is started, a path in `source_dir`.
@@ -170,7 +164,7 @@ impl Reader<'_> {
     /// What holds of the keys whatever the backend is.
     pub(super) fn check_sagemaker_keys(&mut self, at: &At, keys: &SagemakerTraining) {
         if let Some(image) = &keys.image {
-            self.check_image(&at.key("image"), image, keys.registry_credentials.is_some());
+            self.check_image(&at.key("image"), image);
         }
         if let Some(framework) = &keys.framework {
             self.check_framework(&at.key("framework"), framework);
@@ -219,17 +213,17 @@ impl Reader<'_> {
         }
     }
 
-    fn check_image(&mut self, at: &At, image: &str, has_registry: bool) {
+    fn check_image(&mut self, at: &At, image: &str) {
         self.too_long(at, "an image name", image, limits::IMAGE);
         if image.contains(char::is_whitespace) {
             return self.wrong(at, "an image name holds no spaces");
         }
-        if has_registry {
-            return;
-        }
         // SageMaker pulls images from ECR in its own region.
         let Some(region) = limits::region_of_image(image) else {
-            return self.warn(at, "is not in Amazon ECR, and SageMaker takes images from elsewhere only with `registry_credentials`, `subnets` and `security_groups`");
+            return self.warn(
+                at,
+                "is not in Amazon ECR: copy it there, for canaries take images from nowhere else",
+            );
         };
         if let Some(own) = self.region.as_ref().filter(|own| *own != region) {
             let region = quoted(region);

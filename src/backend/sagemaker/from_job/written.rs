@@ -147,10 +147,6 @@ impl DescribedJob<'_> {
             "no_own_image" => only_if(!has("TrainingImage")),
             "unpacked" => only_if(job["OutputDataConfig"]["CompressionType"] == "NONE"),
             "container" => container(job),
-            "private_image" => {
-                let access = &algorithm["TrainingImageConfig"]["TrainingRepositoryAccessMode"];
-                only_if(access == "Vpc")
-            }
             "place_of_source" => place_of_source(job),
             "entry_point" => entry_point(job),
             "source_channel" => channels::source(job).map(|_| channels::CODE.to_owned()),
