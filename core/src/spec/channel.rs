@@ -41,24 +41,6 @@ words! {
         "ShardedByS3Key" ShardedByS3Key,
     }
 
-    /// How a channel's objects are compressed.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-    pub enum Compression {
-        #[default]
-        "None" None,
-        /// SageMaker unpacks each object; only a Pipe channel has it.
-        "Gzip" Gzip,
-    }
-
-    /// What SageMaker puts around each object of a channel.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-    pub enum RecordWrapper {
-        #[default]
-        "None" None,
-        /// Each object becomes one RecordIO record; only a Pipe channel has it.
-        "RecordIO" RecordIo,
-    }
-
     /// What the address of a channel in S3 names.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum DataType {
@@ -138,10 +120,6 @@ mapping! {
         optional content_type: Text as String => FieldRule::HEAD;
         /// The way in which objects are divided among several machines. Default: FullyReplicated.
         plain distribution: Distribution => FieldRule::HEAD.setting();
-        /// SageMaker: the compression of the objects, which SageMaker unpacks; mode Pipe only. Default: None.
-        plain compression: Compression => FieldRule::HEAD.setting();
-        /// SageMaker: what SageMaker puts around each object, for algorithms that read RecordIO; mode Pipe only. Default: None.
-        plain record_wrapper: RecordWrapper => FieldRule::HEAD.setting();
         /// Whether canaries take a sample of the channel; if not, every canary reads all of it. With `rows` they take a sample of
         /// the rows of its object, or of each of a few: CSV, TSV, JSON lines, text, Parquet by row groups. Default: true.
         plain sample: ChannelSample => FieldRule::named(DRAWS).setting();
@@ -238,20 +216,6 @@ impl Reader<'_> {
         let content_type = channel.content_type.as_deref().unwrap_or_default();
         let (what, most) = ("a content type", limits::CONTENT_TYPE);
         self.too_long(&at.key("content_type"), what, content_type, most);
-        let is_unpiped = !is_here && *mode != InputMode::Pipe;
-        let is_packed = channel.compression != Compression::None;
-        let is_wrapped = channel.record_wrapper != RecordWrapper::None;
-        for (key, is_used) in [("compression", is_packed), ("record_wrapper", is_wrapped)] {
-            let at = at.key(key);
-            if is_here {
-                self.no_effect(&at);
-            }
-            rules! { self, at;
-                refuse "" if is_unpiped && is_used =>
-                    "SageMaker unpacks and wraps what it pipes only",
-                    "write `mode: Pipe`, or remove the key: in another mode the script gets the objects as they are";
-            }
-        }
         let is_manifest = channel.data_type == DataType::Manifest;
         let lists_objects = channel.data_type != DataType::Prefix;
         let is_in_s3 = !is_here && file_system.is_none();

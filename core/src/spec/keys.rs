@@ -12,10 +12,20 @@ use super::yaml_text;
 use crate::grammar::choice;
 
 /// Keys that a spec had once, and what serves instead.
-const DROPPED: [(&str, &str); 1] = [(
-    "registry_credentials",
-    "copy the image to Amazon ECR, and name it there: `image`",
-)];
+const DROPPED: [(&str, &str); 3] = [
+    (
+        "compression",
+        "leave it out, and store the objects unpacked",
+    ),
+    (
+        "record_wrapper",
+        "leave it out, and store the objects as the algorithm reads them",
+    ),
+    (
+        "registry_credentials",
+        "copy the image to Amazon ECR, and name it there: `image`",
+    ),
+];
 
 /// The keys of a mapping, or a part of them that has a type of its own.
 pub(super) trait Keys: Sized {

@@ -38,10 +38,7 @@ pub use budget::{
     Bound, Budget, BudgetLine, DriftPolicy, LineOrigin, OverrideInForce, StatedGrowth,
 };
 pub use canary::{CanaryPolicy, Design, ProbePolicy, ProgressShare, WarmPoolPolicy};
-pub use channel::{
-    Channel, ChannelSample, Compression, DataType, Distribution, InputMode, ON_THIS_MACHINE,
-    RecordWrapper,
-};
+pub use channel::{Channel, ChannelSample, DataType, Distribution, InputMode, ON_THIS_MACHINE};
 pub use counts::{CanaryCounts, CountsOf};
 pub use draw::{ChannelDraw, DrawOrder, DrawRule, DrawUnit};
 pub use errors::{SpecErrors, SpecFile, SpecProblem};

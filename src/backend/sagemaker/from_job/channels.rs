@@ -114,18 +114,6 @@ fn of_s3(
     let distribution = text(&data["S3DataDistributionType"]);
     let sharded = distribution.filter(|kind| *kind == "ShardedByS3Key");
     key("distribution", sharded);
-    for (name, field) in [
-        ("compression", "CompressionType"),
-        ("record_wrapper", "RecordWrapperType"),
-    ] {
-        match text(&channel[field]).filter(|kind| *kind != "None") {
-            None => {}
-            Some(kind @ ("Gzip" | "RecordIO")) if mode == Some("Pipe") => key(name, Some(kind)),
-            Some(kind) => remarks.push(format!(
-                "the job says {kind}, which has a meaning in mode Pipe only"
-            )),
-        }
-    }
     let groups = yaml_of(&data["InstanceGroupNames"]);
     keys.extend(groups.map(|groups| ("groups", groups)));
     if matches!(name, CODE | DRIVERS) {

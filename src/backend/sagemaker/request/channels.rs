@@ -82,8 +82,6 @@ fn channel(input: &Channel, all: &[String]) -> types::Channel {
     let source = source.set_instance_group_names((!groups.is_empty()).then_some(groups));
     let source = types::DataSource::builder().s3_data_source(source.build());
     let builder = builder.data_source(source.build());
-    let builder = builder.compression_type(input.compression.word().into());
-    let builder = builder.record_wrapper_type(input.record_wrapper.word().into());
     builder.input_mode(mode.word().into()).build()
 }
 
