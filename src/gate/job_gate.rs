@@ -131,8 +131,6 @@ impl<'a> JobGate<'a> {
         let unpriced = remarks::without_price(&job.canary, &plan, project.region());
         (report.warnings).extend(unpriced.filter(|_| project.traits().is_remote));
         if !project.traits().replays {
-            let advice = remarks::short_run(job.canary.skip_below, &report);
-            report.advice.extend(advice);
             let beyond = remarks::beyond_the_share(job.canary.max_share, &report);
             report.warnings.extend(beyond);
         }

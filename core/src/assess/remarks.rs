@@ -10,20 +10,6 @@ use crate::report::JobReport;
 use crate::spec::{CanaryPolicy, Job};
 use crate::units::{Percent, Seconds};
 
-/// What a report says of a job whose full run is forecast to take less than `canary.skip_below`.
-pub fn short_run(skip_below: Seconds, report: &JobReport) -> Option<String> {
-    let full_run = Seconds(report.forecasts.first()?.estimates[Metric::Time]?.point);
-    if full_run >= skip_below {
-        return None;
-    }
-    let times = report.measurements.iter().filter_map(Measurement::time);
-    let taken: Seconds = times.sum();
-    let share = Percent(100.0 * taken.0 / full_run.0);
-    Some(format!(
-        "This job is hardly worth canaries: a full run is forecast at {full_run}, and they took {taken} ({share} of it). The training itself can run in CI in place of this check; a lower `canary.skip_below` ({skip_below}) ends this advice."
-    ))
-}
-
 /// A warning that the canaries of this check on the job's own machines took more than their share, as the fewest of a forecast may.
 pub fn beyond_the_share(max_share: Percent, report: &JobReport) -> Option<String> {
     let full_run = report.forecasts.first()?.estimates[Metric::Time]?.point;
@@ -76,17 +62,6 @@ mod tests {
     use super::*;
     use crate::report::samples;
     use crate::spec::read;
-
-    #[test]
-    fn a_run_shorter_than_the_limit_is_named_with_what_its_canaries_took() {
-        let report = samples::of("within");
-        let job = &report.jobs[0];
-        let with = |skip_below| short_run(Seconds(skip_below), job);
-        let said = with(300.0).unwrap();
-        assert!(said.contains("forecast at 58s, and they took"), "{said}");
-        assert_eq!(with(58.0 / 2.0), None);
-        assert_eq!(with(0.0), None);
-    }
 
     fn job(more: &str) -> Job {
         let text = format!(

@@ -93,8 +93,6 @@ mapping! {
         /// Whether the full run is begun where canaries print their progress, in place of a larger one, and ended at a share of it:
         /// `auto` at about 10%, `off`, or at most 50%. Default: auto.
         plain progress: ProgressShare, or ProgressShare::AUTO => FieldRule::BASE.uncounted();
-        /// The time of a full run below which the report says that canaries are not worth it. Default: 5m.
-        plain skip_below: Seconds, or Seconds(300.0) => FieldRule::HEAD.uncounted();
         /// The time after which a canary is stopped. Default: 1h; locally: 10m.
         plain max_runtime: Seconds, or Seconds(3600.0) => FieldRule::BASE.uncounted();
         /// The number of canaries that run at once. Default: 3; locally: 1.

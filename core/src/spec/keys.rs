@@ -12,7 +12,7 @@ use super::yaml_text;
 use crate::grammar::choice;
 
 /// Keys that a spec had once, and what serves instead.
-const DROPPED: [(&str, &str); 3] = [
+const DROPPED: [(&str, &str); 4] = [
     (
         "compression",
         "leave it out, and store the objects unpacked",
@@ -24,6 +24,10 @@ const DROPPED: [(&str, &str); 3] = [
     (
         "registry_credentials",
         "copy the image to Amazon ECR, and name it there: `image`",
+    ),
+    (
+        "skip_below",
+        "leave it out: the report says what part of a full run the canaries took",
     ),
 ];
 
