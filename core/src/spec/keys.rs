@@ -12,7 +12,11 @@ use super::yaml_text;
 use crate::grammar::choice;
 
 /// Keys that a spec had once, and what serves instead.
-const DROPPED: [(&str, &str); 4] = [
+const DROPPED: [(&str, &str); 6] = [
+    (
+        "checkpoints",
+        "leave it out: no canary writes any, and the full run's are no part of its forecast",
+    ),
     (
         "compression",
         "leave it out, and store the objects unpacked",
@@ -24,6 +28,10 @@ const DROPPED: [(&str, &str); 4] = [
     (
         "registry_credentials",
         "copy the image to Amazon ECR, and name it there: `image`",
+    ),
+    (
+        "retries",
+        "leave it out: no canary is started again, and the full run's are no part of its forecast",
     ),
     (
         "skip_below",

@@ -15,8 +15,6 @@ use crate::spec::paths::ScriptPath;
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::units::{Bytes, Seconds};
 
-/// What the API takes.
-const RETRIES: u32 = 30;
 /// SageMaker's own default.
 pub(super) const MAX_RUNTIME: Seconds = Seconds(86_400.0);
 
@@ -88,8 +86,6 @@ mapping! {
         optional output_kms_key: KmsKey as String => FieldRule::BASE.uncounted();
         /// SageMaker: whether the full run uses spot capacity; canaries never do. Default: false.
         plain spot: bool => FieldRule::named("Its cost is judged by it.").uncounted();
-        /// SageMaker: the place of checkpoints, an `s3://bucket/prefix/`.
-        optional checkpoints: S3Address as String => FieldRule::BASE.uncounted();
         /// SageMaker: the subnets of a VPC; needs `security_groups`.
         plain subnets: List<SubnetId> as Vec<String> => FieldRule::BASE;
         /// SageMaker: the security groups of a VPC; needs `subnets`.
@@ -98,9 +94,6 @@ mapping! {
         plain network_isolation: bool => FieldRule::BASE;
         /// SageMaker: whether the traffic between the machines is encrypted. Default: false.
         plain encrypt_traffic: bool => FieldRule::BASE.setting();
-        /// SageMaker: how often SageMaker starts the full run again after an error of its own, at most 30; never a canary.
-        /// Default: not at all.
-        optional retries: Count as u32 => FieldRule::HEAD.uncounted();
         /// SageMaker: the ARN of the training plan on whose prepaid capacity the full run is. Canaries run on it only with
         /// `canary.training_plan`.
         optional training_plan: TrainingPlan as String => FieldRule::BASE.uncounted();
@@ -152,8 +145,6 @@ fn check(reader: &mut Reader<'_>, training: &Training, at: &At) {
             "without `entry_point` the image must know which script to start";
         warn "dependencies" if no_code && training.source_dir.is_none() && !training.dependencies.is_empty() =>
             "without `entry_point` or `source_dir` no code is packed";
-        warn "spot" if keys.spot && keys.checkpoints.is_none() =>
-            "without `checkpoints` an interrupted run starts again from nothing";
     }
     reader.no_effect(&at.key("caches"));
     program::check(reader, training, at);
@@ -180,11 +171,6 @@ impl Reader<'_> {
             let at = [subnets, groups].into_iter().find(|at| self.is_written(at));
             let message = "`subnets` and `security_groups` belong together: give both or neither";
             self.wrong(&at.unwrap_or(At::ROOT), message);
-        }
-        let retries = keys.retries.unwrap_or_default();
-        rules! { self, at;
-            wrong "retries" if retries > RETRIES =>
-                format!("{retries} retries; SageMaker takes at most {RETRIES}");
         }
         if self.has(&at.key("volume_gb")) && self.is_on(RunPlace::Cloud) {
             self.check_volume(&at.key("volume_gb"), keys.volume_gb);

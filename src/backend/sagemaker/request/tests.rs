@@ -26,8 +26,7 @@ jobs:
         validation: {uri: s3://my-bucket/churn/val/, sample: false}, shared: {uri: fsx://fs-0123456789abcdef0/fsx/words, sample: false}},
       output: s3://my-bucket/canary-output/,
       volume_gb: 100, volume_kms_key: alias/disk, output_kms_key: alias/out,
-      spot: true, checkpoints: s3://my-bucket/checkpoints/,
-      subnets: [subnet-0a1b], security_groups: [sg-0a1b],
+      spot: true, subnets: [subnet-0a1b], security_groups: [sg-0a1b],
       tags: {team: growth},
       metrics: {step: 'step time: ([0-9.]+)'}, step_metric: step}
     instance: ml.m5.2xlarge

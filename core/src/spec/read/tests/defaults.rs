@@ -19,7 +19,7 @@ enum HoldsFor {
 type InWords = (&'static str, &'static str, fn(&Spec) -> bool);
 
 /// Defaults that no value of the key says.
-const IN_WORDS: [InWords; 8] = [
+const IN_WORDS: [InWords; 7] = [
     // Which directory and which region, the program finds out when it has a checkout and an environment.
     (
         "Spec.region",
@@ -37,9 +37,6 @@ const IN_WORDS: [InWords; 8] = [
     }),
     ("Training.max_runtime", "never", |spec| {
         spec.jobs[0].training.max_runtime.is_none()
-    }),
-    ("Training.retries", "not at all", |spec| {
-        spec.jobs[0].training.sagemaker.retries.is_none()
     }),
     (
         "Canary.counts",
