@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::keys::{Entries, Keys, Map, described, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words};
-use super::reader::{At, Reader, did_you_mean, quoted, rules};
+use super::reader::{At, Reader, quoted, rules};
 use super::yaml::{Node, Value};
-use super::{FieldRule, Level, LineKind, PrintedMetric, RunPlace, Training};
+use super::{FieldRule, Level, LineKind, RunPlace, Training};
 use crate::instance::InstanceConfiguration;
 use crate::metric::{Amount, MemoryOf, Metric, MetricName, MetricNameError, Unit};
 use crate::units::{Fraction, Percent, Seconds, Usd};
@@ -339,11 +339,6 @@ impl Reader<'_> {
         let at = job.key("budget");
         // Not said of a training that could not be read.
         let metrics = training.filter(|_| !self.is_wrong(&job.below_by("training.metrics")));
-        if let Some(training) = metrics {
-            for name in self.keys_below(&at.key("metrics")) {
-                self.check_pattern(&at.key("metrics").name(&name), &name, &training.metrics);
-            }
-        }
         let share = budget.certainty;
         let has_no_step = metrics.is_some_and(|training| training.step_metric.is_none())
             && !self.is_wrong(&job.below_by("training.step_metric"));
@@ -425,21 +420,5 @@ impl Reader<'_> {
             origin: LineOrigin::Written,
             ..BudgetLine::implicit(kind, limit)
         })
-    }
-
-    /// The name of a line about what the script prints is one of `training.metrics`, whose pattern can be read.
-    fn check_pattern(&mut self, at: &At, name: &str, metrics: &[(String, String)]) {
-        let Some((_, pattern)) = metrics.iter().find(|(known, _)| known == name) else {
-            const OTHERWISE: &str = "write it there with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`";
-            let known = metrics.iter().map(|(name, _)| name.as_str());
-            let help = did_you_mean(name, known).unwrap_or_else(|| OTHERWISE.to_owned());
-            let message = format!("`training.metrics` has no {}", quoted(name));
-            return self.refuse(at, message, help);
-        };
-        if let Err(error) = PrintedMetric::new(name, pattern) {
-            const HELP: &str = "a metric of a budget line is read with Rust's regular expressions, which have no look-around and no back-references";
-            let message = format!("its pattern in `training.metrics` cannot be read: {error}");
-            self.refuse(at, message, HELP);
-        }
     }
 }

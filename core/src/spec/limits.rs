@@ -121,39 +121,6 @@ forms! {
     S3Address: s3_uri_problem;
 }
 
-/// Capture groups of a regular expression; `None` when its brackets do not match.
-pub(super) fn capture_groups(pattern: &str) -> Option<usize> {
-    let (mut groups, mut open, mut in_class) = (0, 0_usize, false);
-    let mut characters = pattern.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            '\\' => {
-                characters.next()?;
-            }
-            // A `]` that comes first, or after `^`, stands for itself.
-            '[' if !in_class => {
-                in_class = true;
-                characters.next_if_eq(&'^');
-                characters.next_if_eq(&']');
-            }
-            ']' if in_class => in_class = false,
-            _ if in_class => {}
-            '(' => {
-                open += 1;
-                let rest: String = characters.clone().take(3).collect();
-                groups += usize::from(match rest.as_bytes() {
-                    [b'?', b'P', b'<', ..] => true,
-                    [b'?', b'<', after, ..] => !b"=!".contains(after),
-                    start => !start.starts_with(b"?"),
-                });
-            }
-            ')' => open = open.checked_sub(1)?,
-            _ => {}
-        }
-    }
-    (open == 0 && !in_class).then_some(groups)
-}
-
 impl Reader<'_> {
     /// A runtime that SageMaker can enforce: 1 second to 28 days. Elsewhere only the lower end holds.
     pub(super) fn check_runtime(&mut self, at: &At, runtime: Seconds) {
@@ -207,25 +174,5 @@ mod tests {
             assert!(s3_uri_problem(uri).is_some(), "{uri}");
         }
         assert!(s3_uri_problem(&format!("s3://bucket/{}", "x".repeat(1024))).is_some());
-    }
-
-    #[test]
-    fn capture_groups_are_counted_as_a_regex_engine_does() {
-        for (pattern, groups) in [
-            ("loss: ([0-9.]+)", Some(1)),
-            ("a", Some(0)),
-            (r"\(x\)", Some(0)),
-            ("[(]x", Some(0)),
-            ("[])(]x", Some(0)),
-            ("(?:a)(b)", Some(1)),
-            ("(?P<n>a)(?<m>b)(?<=c)(?!d)", Some(2)),
-            ("((a))", Some(2)),
-            ("(a", None),
-            ("a)", None),
-            ("[a", None),
-            ("a\\", None),
-        ] {
-            assert_eq!(capture_groups(pattern), groups, "{pattern}");
-        }
     }
 }

@@ -19,6 +19,9 @@ use crate::units::Seconds;
 const HOW_TO_CAPTURE: &str =
     "put the number in parentheses, such as `loss: ([0-9.]+)`; `(?:…)` captures nothing";
 
+/// The way out of a name without a pattern.
+const HOW_TO_NAME: &str = "write it under `training.metrics` with its regular expression, such as `tokens_per_second: 'tok/s: ([0-9.]+)'`";
+
 mapping! {
     /// The full run, in SageMaker's terms. A local job has `command` in place of `image` and `role`.
     pub struct Training named "Training" {
@@ -108,25 +111,12 @@ impl Reader<'_> {
             Some(runtime) => self.check_runtime(&at.key("max_runtime"), runtime),
             None => training.max_runtime = entry.and_then(|entry| (entry.max_runtime)(&training)),
         }
-        let metrics_at = at.key("metrics");
-        self.check_metrics(&metrics_at, &training.metrics);
-        let step_metric = training.step_metric.as_deref();
-        if let Some(name) = step_metric {
-            self.check_step_metric(at, name, &training.metrics);
-        }
+        self.check_metrics(job, &training);
         if let Some(pattern) = &training.progress {
             let at = at.key("progress");
             self.too_long(&at, "a pattern", pattern, limits::METRIC_PATTERN);
             if let Err(error) = PrintedMetric::progress(pattern) {
                 self.refuse_pattern(&at, &error);
-            }
-        }
-        for (name, _) in &training.metrics {
-            // A metric that is written may well be meant to do something.
-            let is_judged = self.is_written(&job.below_by("budget.metrics").key(name));
-            if !is_judged && step_metric != Some(name) {
-                const UNREAD: &str = "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are";
-                self.warn(&metrics_at.key(name), UNREAD);
             }
         }
         self.check_dependencies(&at.key("dependencies"), &training);
@@ -226,36 +216,39 @@ impl Reader<'_> {
         }
     }
 
-    fn check_metrics(&mut self, at: &At, metrics: &[(String, String)]) {
-        self.too_many(at, "metrics", metrics.len(), limits::METRICS);
+    fn check_metrics(&mut self, job: &At, training: &Training) {
+        const UNREAD: &str =
+            "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are";
+        let (at, metrics) = (job.below_by("training.metrics"), &training.metrics);
+        // One that could not be read is there too.
+        let has_problems = self.is_wrong(&at);
+        self.too_many(&at, "metrics", metrics.len(), limits::METRICS);
+        let step_metric = training.step_metric.as_ref();
         for (name, pattern) in metrics {
             self.too_long(&at.name(name), "a name", name, limits::METRIC_NAME);
             let at = at.key(name);
             self.too_long(&at, "a pattern", pattern, limits::METRIC_PATTERN);
-            match limits::capture_groups(pattern) {
-                Some(1) => {}
-                Some(groups) => {
-                    let error = PatternError::Groups(groups, 1);
-                    self.refuse(&at, error.to_string(), HOW_TO_CAPTURE);
-                }
-                None => self.wrong(&at, "the pattern's brackets do not match"),
+            let is_judged = self.is_written(&job.below_by("budget.metrics").key(name));
+            let is_read = is_judged || step_metric == Some(name);
+            if !is_read {
+                // A metric that is written may well be meant to do something.
+                self.warn(&at, UNREAD);
             }
+            let error = PrintedMetric::new(name, pattern).err();
+            // What only SageMaker reads may be of its dialect.
+            let error = error.filter(|it| is_read || matches!(it, PatternError::Groups(..)));
+            error.into_iter().for_each(|error| self.refuse_pattern(&at, &error));
         }
-    }
-
-    fn check_step_metric(&mut self, at: &At, name: &str, metrics: &[(String, String)]) {
-        let Some((_, pattern)) = metrics.iter().find(|(known, _)| known == name) else {
-            let known = metrics.iter().map(|(known, _)| known.as_str());
-            let otherwise = Some("name one of `metrics`");
-            let at = at.key("step_metric");
-            return self.unknown(&at, name, "names no metric", known, otherwise);
-        };
-        let pattern_at = at.key("metrics").key(name);
-        // Brackets and groups were counted already, for every metric.
-        if let Err(error) = PrintedMetric::new(name, pattern)
-            && !self.is_wrong(&pattern_at)
-        {
-            self.refuse_pattern(&pattern_at, &error);
+        let judged_at = job.below_by("budget.metrics");
+        let judged = self.keys_below(&judged_at).into_iter();
+        let judged = judged.map(|name| (judged_at.name(&name), name));
+        let step = step_metric.map(|name| (job.below_by("training.step_metric"), name.clone()));
+        for (at, name) in judged.chain(step) {
+            let is_known = metrics.iter().any(|(known, _)| *known == name);
+            if !is_known && !has_problems {
+                let known = metrics.iter().map(|(known, _)| known.as_str());
+                self.unknown(&at, &name, "names no metric", known, Some(HOW_TO_NAME));
+            }
         }
     }
 
