@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::launcher::{LauncherKeys, ScriptLauncher};
+use super::launcher::ScriptLauncher;
 use super::local::LocalTraining;
 use super::sagemaker::SagemakerTraining;
 use crate::spec::channel::Channels;
@@ -35,7 +35,7 @@ mapping! {
         /// The environment variables of the script, by name. Write no secrets: who reads this file reads them.
         plain environment: Map<AnyText> as Vec<(String, String)> => FieldRule::HEAD.setting().names_alone();
         /// On SageMaker: what starts the script's processes on each machine, torchrun or mpirun. Without it the script is one process.
-        optional distribution: LauncherKeys as ScriptLauncher =>
+        optional distribution: ScriptLauncher =>
             FieldRule::named("It starts the processes of canaries and of the full run.").setting();
         /// The input channels, by name. Only a job with `share` or `work` needs none.
         plain channels: Channels as Vec<Channel> => FieldRule::EACH;
@@ -217,8 +217,7 @@ impl Reader<'_> {
     }
 
     fn check_metrics(&mut self, job: &At, training: &Training) {
-        const UNREAD: &str =
-            "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are";
+        const UNREAD: &str = "is not read: of all metrics only those that `step_metric` or `budget.metrics` names are";
         let (at, metrics) = (job.below_by("training.metrics"), &training.metrics);
         // One that could not be read is there too.
         let has_problems = self.is_wrong(&at);
@@ -237,7 +236,9 @@ impl Reader<'_> {
             let error = PrintedMetric::new(name, pattern).err();
             // What only SageMaker reads may be of its dialect.
             let error = error.filter(|it| is_read || matches!(it, PatternError::Groups(..)));
-            error.into_iter().for_each(|error| self.refuse_pattern(&at, &error));
+            error
+                .into_iter()
+                .for_each(|error| self.refuse_pattern(&at, &error));
         }
         let judged_at = job.below_by("budget.metrics");
         let judged = self.keys_below(&judged_at).into_iter();

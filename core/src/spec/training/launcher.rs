@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::{Framework, Training};
 use crate::instance::{InstanceConfiguration, InstanceType, tables};
 use crate::spec::keys::{List, mapping};
-use crate::spec::kind::{Count, Definitions, Kind, Text};
+use crate::spec::kind::{Count, Definitions, Kind, Refined, Text};
 use crate::spec::limits;
 use crate::spec::reader::{At, Reader, quoted, rules};
 use crate::spec::yaml::{Node, Value};
@@ -148,15 +148,10 @@ impl Kind for NoKeys {
     type Value = ();
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<()> {
-        let message = match &node.value {
-            Value::Mapping(keys) if keys.is_empty() => return Some(()),
-            Value::Mapping(_) => {
-                "takes no keys: it starts a process for each GPU of a machine, or one"
-            }
-            Value::Null => "no value, where `{}` is needed",
-            _ => return reader.wrong_kind(node, "`{}`", at),
-        };
-        reader.refused(at, message, "write `{}`")
+        match &node.value {
+            Value::Mapping(keys) if keys.is_empty() => Some(()),
+            _ => reader.wrong_kind(node, "`{}`", at),
+        }
     }
 
     fn schema(_: &mut Definitions) -> Json {
@@ -166,7 +161,7 @@ impl Kind for NoKeys {
 
 mapping! {
     /// What starts the script's processes on each machine. Give one launcher.
-    pub(in crate::spec) struct PlainLauncherKeys named "Launcher" {
+    pub(in crate::spec) struct LauncherKeys named "Launcher" {
         /// `{}`: torchrun, with a process for each GPU of a machine, or one.
         optional torchrun: NoKeys;
         /// mpirun.
@@ -178,29 +173,38 @@ mapping! {
     }
 }
 
-/// A launcher with its keys, of which the bare name is a likely mistake.
-pub(in crate::spec) enum LauncherKeys {}
+impl Refined for ScriptLauncher {
+    type Of = LauncherKeys;
+    type Value = Self;
 
-impl Kind for LauncherKeys {
-    type Value = ScriptLauncher;
-
-    fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<ScriptLauncher> {
-        let Value::Text(name) = &node.value else {
-            let keys = PlainLauncherKeys::read(node, at, reader)?;
-            return reader.launcher(at, keys);
-        };
-        let help = match name.as_str() {
-            "torchrun" => "write `{torchrun: {}}`",
-            "mpi" | "mpirun" => "write `{mpi: {}}`",
-            "smdistributed" | "smddprun" => "write `{smdistributed: {}}`",
-            _ => "write `{torchrun: {}}` or `{mpi: {}}`",
-        };
-        let message = format!("{}, where a launcher with its keys is needed", quoted(name));
-        reader.refused(at, message, help)
-    }
-
-    fn schema(definitions: &mut Definitions) -> Json {
-        PlainLauncherKeys::schema(definitions)
+    fn refine(keys: LauncherKeys, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
+        let mpi_at = at.key("mpi");
+        let group_count = keys.groups.as_ref().map_or(1, Vec::len);
+        let kinds = [
+            keys.torchrun.map(|()| LauncherKind::Torchrun),
+            keys.mpi.map(LauncherKind::Mpi),
+            keys.smdistributed.map(|()| LauncherKind::Smdistributed),
+        ];
+        let mut kinds = Vec::from_iter(kinds.into_iter().flatten());
+        rules! { reader, at;
+            refuse "" if kinds.is_empty() && !reader.is_wrong(at) =>
+                "names no launcher", "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
+            refuse "" if kinds.len() > 1 =>
+                format!("{} launchers, and a job has one", kinds.len()), "leave one of them";
+            refuse "groups" if group_count != 1 =>
+                format!("{group_count} groups, where one has the launcher"), "name one group";
+        }
+        if let [LauncherKind::Mpi(mpi)] = &kinds[..] {
+            let count = mpi.processes_per_host.unwrap_or(1);
+            let (at, what) = (mpi_at.key("processes_per_host"), "processes on a host");
+            reader.at_most(&at, count, what, Self::PROCESSES, "started");
+            let options = mpi.options.as_deref().unwrap_or_default();
+            let most = limits::HYPERPARAMETER_VALUE;
+            reader.too_long(&mpi_at.key("options"), "a value", options, most);
+        }
+        let group = keys.groups.into_iter().flatten().next();
+        let kind = kinds.pop().filter(|_| kinds.is_empty())?;
+        Some(Self { kind, group })
     }
 }
 
@@ -250,36 +254,6 @@ pub(super) fn check_on_sagemaker(reader: &mut Reader<'_>, training: &Training, a
 }
 
 impl Reader<'_> {
-    fn launcher(&mut self, at: &At, keys: PlainLauncherKeys) -> Option<ScriptLauncher> {
-        let mpi_at = at.key("mpi");
-        let group_count = keys.groups.as_ref().map_or(1, Vec::len);
-        let kinds = [
-            keys.torchrun.map(|()| LauncherKind::Torchrun),
-            keys.mpi.map(LauncherKind::Mpi),
-            keys.smdistributed.map(|()| LauncherKind::Smdistributed),
-        ];
-        let mut kinds = Vec::from_iter(kinds.into_iter().flatten());
-        rules! { self, at;
-            refuse "" if kinds.is_empty() && !self.is_wrong(at) =>
-                "names no launcher", "write `{torchrun: {}}` or `{mpi: {processes_per_host: 8}}`";
-            refuse "" if kinds.len() > 1 =>
-                format!("{} launchers, and a job has one", kinds.len()), "leave one of them";
-            refuse "groups" if group_count != 1 =>
-                format!("{group_count} groups, where one has the launcher"), "name one group";
-        }
-        if let [LauncherKind::Mpi(mpi)] = &kinds[..] {
-            let count = mpi.processes_per_host.unwrap_or(1);
-            let (at, what) = (mpi_at.key("processes_per_host"), "processes on a host");
-            self.at_most(&at, count, what, ScriptLauncher::PROCESSES, "started");
-            let options = mpi.options.as_deref().unwrap_or_default();
-            let most = limits::HYPERPARAMETER_VALUE;
-            self.too_long(&mpi_at.key("options"), "a value", options, most);
-        }
-        let group = keys.groups.into_iter().flatten().next();
-        let kind = kinds.pop().filter(|_| kinds.is_empty())?;
-        Some(ScriptLauncher { kind, group })
-    }
-
     /// Of several groups one may have a launcher, and every configuration with groups must have it.
     pub(super) fn check_launcher(&mut self, at: &At, launcher: &ScriptLauncher) {
         let instances = Rc::clone(&self.instances);
