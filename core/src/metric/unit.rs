@@ -54,11 +54,8 @@ impl Unit {
                 pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*%\s*$",
                 examples: ["90%", "2.5%"],
             },
-            Self::Bytes => WrittenForm {
-                pattern: r"^\s*[0-9_]*\.?[0-9_]*\s*([KMGT]i?|k)?B\s*$",
-                examples: ["2 GiB", "500 MB"],
-            },
-            Self::Number => WrittenForm {
+            // No line of a budget is in bytes.
+            Self::Bytes | Self::Number => WrittenForm {
                 pattern: r"^\s*[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?\s*$",
                 examples: ["9000", "75e9"],
             },
@@ -71,8 +68,7 @@ impl Unit {
             Self::Time | Self::StepTime => text.parse().map(|Seconds(time)| time),
             Self::Money => text.parse().map(|Usd(money)| money),
             Self::Percent => text.parse().map(|Percent(share)| share),
-            Self::Bytes => text.parse().map(Bytes::as_f64),
-            Self::Number => plain_number(text),
+            Self::Bytes | Self::Number => plain_number(text),
         };
         number.map(|number| self.amount(number))
     }

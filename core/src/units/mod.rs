@@ -1,6 +1,6 @@
 //! Quantities with their unit in the type: [`Seconds`], [`Usd`], [`UsdPerHour`], [`Bytes`], [`Fraction`], [`Percent`].
 //!
-//! Each parses the form used in a spec (`8h`, `50 USD`, `2 GiB`, `90%`), refuses a bare number with the right spelling in the
+//! Each but sizes parses the form used in a spec (`8h`, `50 USD`, `90%`), refuses a bare number with the right spelling in the
 //! message, and prints a readable form. Serialized they are plain numbers; the field name carries the unit.
 
 mod parse;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{Bytes, Fraction, Percent, Seconds, Usd, UsdPerHour};
+use super::{Fraction, Percent, Seconds, Usd, UsdPerHour};
 use crate::grammar::pattern;
 
 /// The text is not a quantity of the expected unit.
@@ -126,30 +126,6 @@ impl FromStr for UsdPerHour {
     }
 }
 
-impl FromStr for Bytes {
-    type Err = UnitError;
-
-    /// `2 GiB`, `500 MB`.
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let parsed = split_number(text).and_then(|(number, unit)| {
-            let scale = match unit {
-                "B" => 1.0,
-                "KiB" => 1024.0,
-                "MiB" => 1_048_576.0,
-                "GiB" => 1_073_741_824.0,
-                "TiB" => 1_099_511_627_776.0,
-                "kB" | "KB" => 1e3,
-                "MB" => 1e6,
-                "GB" => 1e9,
-                "TB" => 1e12,
-                _ => return None,
-            };
-            Some(Self::from_f64(number * scale))
-        });
-        parsed.ok_or_else(|| refuse(text, "a size", " GiB", "2 GiB"))
-    }
-}
-
 impl FromStr for Percent {
     type Err = UnitError;
 
@@ -208,7 +184,6 @@ mod tests {
         assert_eq!(suggestion::<Percent>("0.9"), "90%");
         assert_eq!(suggestion::<Fraction>("0.01"), "1%");
         assert_eq!(suggestion::<Fraction>("0.07"), "7%");
-        assert_eq!(suggestion::<Bytes>("2"), "2 GiB");
     }
 
     #[test]
