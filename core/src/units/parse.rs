@@ -92,19 +92,8 @@ impl FromStr for Usd {
 
     /// `50 USD`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let text = text.trim();
-        if let Some((number, "USD")) = split_number(text) {
-            return Ok(Self(number));
-        }
-        let bare = text.trim_start_matches('$').trim();
-        match split_number(bare) {
-            Some((_, unit)) if unit == "$" || unit.eq_ignore_ascii_case("usd") || bare != text => {
-                let number = bare.trim_end_matches(|c: char| !c.is_ascii_digit());
-                Err(UnitError::new(
-                    format!("`{text}` is not a dollar amount in this format"),
-                    format!("{number} USD"),
-                ))
-            }
+        match split_number(text) {
+            Some((number, "USD")) => Ok(Self(number)),
             _ => Err(refuse(text, "an amount of money", " USD", "50 USD")),
         }
     }
@@ -117,10 +106,6 @@ impl FromStr for UsdPerHour {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         match split_number(text) {
             Some((number, "USD/h")) => Ok(Self(number)),
-            Some((_, "USD")) => Err(UnitError::new(
-                "a price per hour is wanted",
-                format!("{}/h", text.trim()),
-            )),
             _ => Err(refuse(text, "a price per hour", " USD/h", "1.20 USD/h")),
         }
     }
@@ -178,8 +163,7 @@ mod tests {
     fn a_bare_number_is_refused_with_the_spelling_it_lacks() {
         assert_eq!(suggestion::<Seconds>("8"), "8s 8m 8h");
         assert_eq!(suggestion::<Usd>("50"), "50 USD");
-        assert_eq!(suggestion::<Usd>("$50"), "50 USD");
-        assert_eq!(suggestion::<UsdPerHour>("1.2 USD"), "1.2 USD/h");
+        assert_eq!(suggestion::<UsdPerHour>("1.2"), "1.2 USD/h");
         assert_eq!(suggestion::<Percent>("90"), "90%");
         assert_eq!(suggestion::<Percent>("0.9"), "90%");
         assert_eq!(suggestion::<Fraction>("0.01"), "1%");
