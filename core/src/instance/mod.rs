@@ -214,22 +214,22 @@ impl FromStr for InstanceConfiguration {
     /// `ml.m5.2xlarge`, `6x ml.m5.4xlarge`, or the printed form of groups, `data: 1x ml.c5.9xlarge + dnn: 1x ml.p3.2xlarge`.
     fn from_str(text: &str) -> Result<Self, InstanceError> {
         let text = text.trim();
-        let fail = |suggestion| InstanceError {
+        let fail = || InstanceError {
             found: text.to_owned(),
-            suggestion,
+            suggestion: None,
         };
         if text.contains(':') {
             let groups = text
                 .split(" + ")
                 .map(|part| {
-                    let (name, machines) = part.split_once(": ").ok_or_else(|| fail(None))?;
+                    let (name, machines) = part.split_once(": ").ok_or_else(fail)?;
                     match machines.parse()? {
                         Self::Homogeneous(instance_type, count) => Ok(InstanceGroup {
                             name: name.to_owned(),
                             instance_type,
                             count,
                         }),
-                        Self::Heterogeneous { .. } => Err(fail(None)),
+                        Self::Heterogeneous { .. } => Err(fail()),
                     }
                 })
                 .collect::<Result<_, _>>()?;
@@ -244,7 +244,7 @@ impl FromStr for InstanceConfiguration {
         let instance_type: InstanceType = kind.parse()?;
         match count.strip_suffix('x').and_then(|n| n.parse::<u32>().ok()) {
             Some(count) if count > 0 => Ok(Self::Homogeneous(instance_type, count)),
-            _ => Err(fail(Some(format!("2x {instance_type}")))),
+            _ => Err(fail()),
         }
     }
 }
@@ -383,10 +383,8 @@ mod tests {
     fn a_near_miss_gets_the_right_spelling() {
         let error = "m5.xlarge".parse::<InstanceConfiguration>().unwrap_err();
         assert_eq!(error.suggestion.as_deref(), Some("ml.m5.xlarge"));
-        let error = "0x ml.m5.xlarge"
-            .parse::<InstanceConfiguration>()
-            .unwrap_err();
-        assert_eq!(error.suggestion.as_deref(), Some("2x ml.m5.xlarge"));
-        assert!("6 x ml.m5.xlarge".parse::<InstanceConfiguration>().is_err());
+        for text in ["0x ml.m5.xlarge", "6 x ml.m5.xlarge"] {
+            assert!(text.parse::<InstanceConfiguration>().is_err(), "{text}");
+        }
     }
 }

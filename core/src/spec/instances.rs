@@ -23,6 +23,9 @@ const ALTERNATIVES: usize = 50;
 /// A report shows a row for each power of two.
 const MOST_OF_A_RANGE: u32 = 512;
 
+/// How machines are written.
+const WRITTEN: &str = "write `ml.m5.xlarge`, `2x ml.m5.xlarge`, `local` or `2x local`; an item of `alternatives` may be a range, `1-8x ml.m5.xlarge`";
+
 /// Compares a pattern of `allowed_instances` with a type.
 fn lets_in(patterns: &[GlobMatcher], kind: &InstanceType) -> bool {
     patterns.iter().any(|pattern| pattern.is_match(kind.name()))
@@ -241,7 +244,7 @@ impl Reader<'_> {
     pub(super) fn not_an_instance<T>(&mut self, error: &InstanceError, at: &At) -> Option<T> {
         let help = match &error.suggestion {
             Some(suggestion) => format!("did you mean {}?", quoted(suggestion)),
-            None => "write `ml.m5.xlarge`, `2x ml.m5.xlarge`, `local` or `2x local`".to_owned(),
+            None => WRITTEN.to_owned(),
         };
         let message = format!("{} is not an instance", quoted(&error.found));
         self.refused(at, message, help)
@@ -249,22 +252,16 @@ impl Reader<'_> {
 
     /// Type and count of `6x ml.m5.4xlarge`.
     fn machines(&mut self, text: &str, at: &At) -> Option<(InstanceType, u32)> {
-        let parsed = text.parse::<InstanceConfiguration>();
-        let help = match counts_meant(text).filter(|meant| parsed.is_err() && meant != text) {
-            Some(meant) if meant.contains('-') => Some(format!(
-                "write `{meant}`; a range is an item of `alternatives`"
-            )),
-            Some(meant) => Some(format!("write `{meant}`")),
-            // The configuration's own text form of groups is for programs; a spec writes a mapping.
-            None => (text.contains(':'))
-                .then(|| "groups are written `{groups: {name: 2x ml.m5.xlarge}}`".to_owned()),
-        };
-        let (kind, count) = match parsed {
+        let (kind, count) = match text.parse::<InstanceConfiguration>() {
             Ok(InstanceConfiguration::Homogeneous(instance_type, count)) => (instance_type, count),
-            Err(error) if help.is_none() => return self.not_an_instance(&error, at),
-            _ => {
-                self.push(at, format!("{} is not an instance", quoted(text)), help);
-                return None;
+            // Its own text form of groups is for programs; a spec writes a mapping.
+            Ok(InstanceConfiguration::Heterogeneous { .. }) => {
+                let help = "groups are written `{groups: {name: 2x ml.m5.xlarge}}`";
+                return self.refused(at, format!("{} is not an instance", quoted(text)), help);
+            }
+            Err(error) => {
+                let found = text.to_owned();
+                return self.not_an_instance(&InstanceError { found, ..error }, at);
             }
         };
         self.check_type(&kind, at);
@@ -341,23 +338,6 @@ impl Reader<'_> {
             "`{instance_type}` is not among the training instances this program knows{near}"
         );
         self.warn(at, message);
-    }
-}
-
-/// What was meant by counts that are written another way: `1-8x ml.m5.xlarge` for `1..8 x ml.m5.xlarge`, `4x ml.m5.xlarge` for
-/// `4 x ml.m5.xlarge`.
-fn counts_meant(text: &str) -> Option<String> {
-    const BETWEEN: &str = r"(?:[\s\-.:x×*–—]|to\b)";
-    let counts = pattern!(&format!(
-        r"^{BETWEEN}*(\d+)(?:{BETWEEN}+(\d+))?{BETWEEN}*(ml\.\S+|local)\s*$"
-    ));
-    let found = counts.captures(text)?;
-    let count = |part: usize| found.get(part).map(|count| count.as_str().parse::<u32>());
-    let (first, last, kind) = (count(1)?.ok()?, count(2).transpose().ok()?, &found[3]);
-    match last.map_or((first, first), |last| (first.min(last), first.max(last))) {
-        (0, _) => None,
-        (low, high) if low < high => Some(format!("{low}-{high}x {kind}")),
-        (count, _) => last.is_none().then(|| format!("{count}x {kind}")),
     }
 }
 
