@@ -116,29 +116,16 @@ impl Refined for FullShare {
         if matches!(text.parse::<f64>(), Ok(1.0)) {
             return Some(Self::One);
         }
-        let count = |text: &str| text.parse().ok().filter(|count| *count >= FEWEST_EXAMPLES);
-        if let Some(examples) = count(&text) {
+        if let Ok(examples) = text.parse()
+            && examples >= FEWEST_EXAMPLES
+        {
             return Some(Self::Examples(examples));
         }
-        let is_odd = text.parse::<u64>().is_err() && text.starts_with(|c: char| c.is_ascii_digit());
-        let plain = || text.replace(['_', ',', ' ', '\''], "").parse::<f64>();
-        let (problem, help) = if is_odd {
-            let meant = plain().map(|number| number.to_string());
-            let meant = meant.ok().filter(|text| count(text).is_some());
-            let meant = meant.as_deref().unwrap_or("120000");
-            (
-                "is no number of examples",
-                format!("write digits only, such as `{meant}`; `1.0`, the default, for a share"),
-            )
-        } else {
-            (
-                "is not what a full run is handed",
-                format!(
-                    "write the number of all examples, {FEWEST_EXAMPLES} or more, for a count; `1.0`, the default, for a share; `{OMIT}` where the full run is handed nothing"
-                ),
-            )
-        };
-        reader.refused(at, format!("{} {problem}", quoted(&text)), help)
+        let message = format!("{} is not what a full run is handed", quoted(&text));
+        let help = format!(
+            "write the number of all examples in digits, {FEWEST_EXAMPLES} or more, for a count; `1.0`, the default, for a share; `{OMIT}` where the full run is handed nothing"
+        );
+        reader.refused(at, message, help)
     }
 }
 
