@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::keys::{Entries, Keys, Map, described, mapping, mapping_schema, read_mapping};
 use super::kind::{Definitions, Kind, amount, quantity_schema, words};
-use super::reader::{At, Reader, quoted, rules};
+use super::reader::{At, Reader, rules};
 use super::yaml::{Node, Value};
 use super::{FieldRule, Level, LineKind, RunPlace, Training};
 use crate::instance::InstanceConfiguration;
@@ -218,7 +218,12 @@ impl LineKind {
             (Value::Mapping(_), _) => read_mapping(node, at, reader, |entries, reader| {
                 self.take(entries, reader)
             })?,
-            (_, Some(number)) => return reader.refuse_bare(self, number, node, at),
+            // A bare limit does not say which way it goes.
+            (_, Some(number)) => {
+                let number = self.example(number);
+                let wanted = format!("`{{min: {number}}}` or `{{max: {number}}}`");
+                return reader.wrong_kind(node, &wanted, at);
+            }
             (_, None) => WrittenLine {
                 max: Some(amount(self.unit(), node, at, reader)?),
                 ..WrittenLine::default()
@@ -364,21 +369,6 @@ impl Reader<'_> {
                     "write `prices: {local: 1.20 USD/h}` at the top, or remove the line";
             }
         }
-    }
-
-    /// Complains about a limit that does not say which way it goes.
-    fn refuse_bare<T>(&mut self, of: LineKind, number: &str, node: &Node, at: &At) -> Option<T> {
-        let (Value::Text(text) | Value::Number(text)) = &node.value else {
-            let wanted = format!("a mapping such as `{{min: {}}}`", of.example(number));
-            return self.wrong_kind(node, &wanted, at);
-        };
-        let written = text.trim_end_matches('%').trim();
-        let is_number = written.parse::<f64>().is_ok();
-        let example = of.example(if is_number { written } else { number });
-        let text = quoted(text);
-        let message = format!("{text} does not say whether it is a lower or an upper limit");
-        let help = format!("write `{{min: {example}}}` or `{{max: {example}}}`");
-        self.refused(at, message, help)
     }
 
     fn line(&mut self, at: &At, kind: LineKind, line: &WrittenLine) -> Option<BudgetLine> {
