@@ -210,20 +210,8 @@ impl Kind for bool {
     type Value = Self;
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
-        match &node.value {
-            Value::Bool(value) => Some(*value),
-            Value::Text(text) => {
-                let meant = match text.to_lowercase().as_str() {
-                    "true" | "yes" | "on" | "y" => Some("true"),
-                    "false" | "no" | "off" | "n" => Some("false"),
-                    _ => None,
-                };
-                let message = format!("{}, where true or false is needed", quoted(text));
-                reader.push(at, message, meant.map(|meant| format!("write `{meant}`")));
-                None
-            }
-            _ => reader.wrong_kind(node, "true or false", at),
-        }
+        let switches = [true, false].map(|is_on| (json!(is_on), is_on));
+        reader.one_of(&switches, node, at)
     }
 
     fn schema(_: &mut Definitions) -> Json {
