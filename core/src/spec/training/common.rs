@@ -173,17 +173,13 @@ impl Reader<'_> {
 
     /// `reserved`: what starts a script beside the spec's.
     fn check_hyperparameters(&mut self, at: &At, all: &[(String, String)], reserved: usize) {
-        let count = all.len();
-        let most = limits::HYPERPARAMETERS - reserved;
-        if (most + 1..=limits::HYPERPARAMETERS).contains(&count) {
-            let message = format!(
-                "{count} hyperparameters; SageMaker takes {}, {reserved} of which start the script of `entry_point`, so at most {most}",
-                limits::HYPERPARAMETERS,
-            );
-            self.wrong(at, message);
-        } else {
-            self.too_many(at, "hyperparameters", count, limits::HYPERPARAMETERS);
-        }
+        let what = match reserved {
+            0 => "hyperparameters".to_owned(),
+            _ => {
+                format!("hyperparameters beside {reserved} that start the script of `entry_point`")
+            }
+        };
+        self.too_many(at, &what, all.len(), limits::HYPERPARAMETERS - reserved);
         let is_sent = self.is_on(RunPlace::Cloud);
         for (name, value) in all {
             let (name_at, at) = (at.name(name), at.key(name));

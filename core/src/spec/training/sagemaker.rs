@@ -221,10 +221,8 @@ impl Reader<'_> {
     }
 
     fn check_tags(&mut self, at: &At, tags: &[(String, String)]) {
-        let (count, most) = (tags.len(), limits::TAGS);
-        if count > most {
-            self.wrong(at, format!("{count} tags; SageMaker takes 50, six of which canary-gate sets itself, so at most {most}"));
-        }
+        let what = "tags beside six of canary-gate's own";
+        self.too_many(at, what, tags.len(), limits::TAGS);
         for (name, value) in tags {
             let (name_at, value_at) = (at.name(name), at.key(name));
             for (what, text, at, most) in [

@@ -51,7 +51,7 @@ fn hyperparameters_of_a_launcher_count_as_hyperparameters() {
     assert_eq!(
         problems(&of(full, 93)),
         [
-            "jobs.churn.training.hyperparameters: 93 hyperparameters; SageMaker takes 100, 8 of which start the script of `entry_point`, so at most 92"
+            "jobs.churn.training.hyperparameters: 93 hyperparameters beside 8 that start the script of `entry_point`; SageMaker takes at most 92"
         ]
     );
 }

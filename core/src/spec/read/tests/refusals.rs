@@ -139,7 +139,7 @@ fn a_script_leaves_less_room_for_hyperparameters() {
     assert_eq!(
         problems(&many(93)),
         [
-            "jobs.churn.training.hyperparameters: 96 hyperparameters; SageMaker takes 100, 5 of which start the script of `entry_point`, so at most 95"
+            "jobs.churn.training.hyperparameters: 96 hyperparameters beside 5 that start the script of `entry_point`; SageMaker takes at most 95"
         ]
     );
 }
@@ -182,7 +182,7 @@ fn awss_own_limits_of_length_and_number_are_checked_before_any_call() {
         (
             "eta: 0.10",
             many(101, |n| format!("h{n}: 1")),
-            "hyperparameters: 103 hyperparameters; SageMaker takes at most 100",
+            "hyperparameters: 103 hyperparameters beside 5 that start the script of `entry_point`; SageMaker takes at most 95",
         ),
         (
             "environment: {}",
@@ -192,7 +192,7 @@ fn awss_own_limits_of_length_and_number_are_checked_before_any_call() {
         (
             "tags: {team: growth}",
             format!("tags: {{{}}}", many(48, |n| format!("t{n}: 1"))),
-            "tags: 48 tags; SageMaker takes 50, six of which canary-gate sets itself, so at most 44",
+            "tags: 48 tags beside six of canary-gate's own; SageMaker takes at most 44",
         ),
         (
             "        validation:",
