@@ -261,18 +261,6 @@ impl<'text> Builder<'text> {
 
     fn syntax(&self, error: &ScanError) -> SpecProblem {
         let at = error.marker().byte_offset().unwrap_or_default();
-        let at = at.min(self.text.len());
-        let before = self.text.get(..at).unwrap_or_default();
-        let mut line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        // The parser may stop at the end of the line before the one with the tab.
-        for line in self.text[line_start..].split_inclusive('\n').take(2) {
-            let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
-            if let Some(tab) = indent.find('\t') {
-                let tab = self.offset + line_start + tab;
-                return problem("a tab indents this line; use spaces", tab..tab + 1);
-            }
-            line_start += line.len();
-        }
         // The parser stops at the end of the file if a collection is not closed: show the last written line.
         let at = at.min(self.text.trim_end().len()) + self.offset;
         problem(format!("this is not YAML: {}", error.info()), at..at)

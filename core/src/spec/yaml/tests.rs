@@ -84,8 +84,6 @@ fn what_no_spec_needs_is_refused_by_name() {
         ("---\n", "the file is empty"),
         ("~", "the file is empty"),
         ("\u{feff}", "the file is empty"),
-        ("a:\n\tb: 1", "a tab indents this line; use spaces"),
-        ("a:\n  b: 1\n \tc: 2", "a tab indents this line; use spaces"),
         (
             &"a".repeat(MAX_SPEC_BYTES + 1),
             "the file is larger than 1 MiB",
@@ -98,6 +96,8 @@ fn what_no_spec_needs_is_refused_by_name() {
 #[test]
 fn syntax_errors_have_a_place() {
     for text in [
+        "a:\n\tb: 1",
+        "a:\n  b: 1\n \tc: 2",
         "a: [1, 2",
         "a: 'x",
         "a: b: c",

@@ -56,12 +56,12 @@ fn a_file_that_is_no_yaml_has_one_problem() {
     insta::assert_snapshot!(try_read("version: 1\njobs:\n\tchurn: {}\n").unwrap_err().render(false, 100), @r"
   × the spec has 1 problem; nothing was run
 
-error: a tab indents this line; use spaces
-  ╭▸ canary-gate.yml:3:1
+error: this is not YAML: tabs disallowed within this context (block indentation)
+  ╭▸ canary-gate.yml:3:2
   │
 2 │ jobs:
 3 │ ␉churn: {}
-  ╰╴━
+  ╰╴ ━
 ");
     insta::assert_snapshot!(try_read("").unwrap_err().render(false, 100), @r"
   × the spec has 1 problem; nothing was run
