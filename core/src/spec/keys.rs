@@ -233,7 +233,7 @@ impl Reader<'_> {
         near
     }
 
-    pub(super) fn given_twice(&mut self, key: &YamlKey, at: &At) {
+    fn given_twice(&mut self, key: &YamlKey, at: &At) {
         let message = format!("the key {} is given twice", quoted(&key.text));
         self.push_at(&at.path, key.span.clone(), message, None);
     }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::errors::{SpecErrors, SpecFile, in_order};
 use super::instances::InstancePatterns;
 use super::job::JobKeys;
-use super::keys::{Map, mapping};
+use super::keys::{Either, Map, mapping};
 use super::kind::{Definitions, Kind, Refined, Text, forms};
 use super::limits::{self, s3_uri_problem};
 use super::paths::path_problem;
@@ -239,27 +239,21 @@ impl Kind for Prices {
     type Value = Self;
 
     fn read(node: &Node, at: &At, reader: &mut Reader<'_>) -> Option<Self> {
-        let Value::Mapping(written) = &node.value else {
-            return reader.wrong_kind(node, "a mapping of names to values", at);
-        };
-        let (spot, plain): (Vec<_>, Vec<_>) =
-            (written.iter().cloned()).partition(|(key, _)| key.text == SPOT);
-        reader.has_local_price = plain.iter().any(|(key, _)| key.text.trim() == "local");
-        let plain = Node {
-            value: Value::Mapping(plain),
-            span: node.span.clone(),
-        };
-        let on_demand = reader.prices(&plain, at)?;
-        for (key, _) in spot.iter().skip(1) {
-            reader.given_twice(key, at);
+        let (mut spot, mut on_demand) = (Vec::new(), Vec::new());
+        for (name, price) in Map::<Either<UsdPerHour, Map<UsdPerHour>>>::read(node, at, reader)? {
+            match price {
+                Either::Long(prices) if name == SPOT => spot = prices,
+                Either::Short(price) if name != SPOT => on_demand.push((name, price)),
+                Either::Long(_) | Either::Short(_) => {
+                    let message = "a type has one price, and `spot` has prices by type";
+                    reader.wrong(&at.key(&name), message);
+                }
+            }
         }
-        let spot = spot.first().and_then(|(key, node)| {
-            let at = at.key(SPOT);
-            reader.found(&at, key, node);
-            reader.prices(node, &at)
-        });
-        let spot = spot.unwrap_or_default();
-        Some(Self { on_demand, spot })
+        Some(Self {
+            on_demand: reader.prices(on_demand, at),
+            spot: reader.prices(spot, &at.key(SPOT)),
+        })
     }
 
     fn schema(definitions: &mut Definitions) -> Json {
@@ -314,9 +308,9 @@ impl Reader<'_> {
         Some(keys)
     }
 
-    fn prices(&mut self, node: &Node, at: &At) -> Option<PricesByType> {
+    fn prices(&mut self, written: Vec<(String, UsdPerHour)>, at: &At) -> PricesByType {
         let mut by_type = BTreeMap::new();
-        for (name, price) in Map::<UsdPerHour>::read(node, at, self)? {
+        for (name, price) in written {
             let (name_at, price_at) = (at.name(&name), at.key(&name));
             if price.0 <= 0.0 {
                 let help = "leave the line out if the machine costs nothing";
@@ -337,7 +331,7 @@ impl Reader<'_> {
                 self.wrong(&name_at, message);
             }
         }
-        Some(by_type)
+        by_type
     }
 
     /// A folder of its own inside the checkout, or a prefix of S3. Links are resolved where it is opened.

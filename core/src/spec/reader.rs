@@ -93,7 +93,6 @@ pub(super) struct Reader<'a> {
     pub(super) backend: Option<BackendKind>,
     /// Patterns that compile; absent when the spec allows all.
     pub(super) allowed_instances: Option<Vec<GlobMatcher>>,
-    pub(super) has_local_price: bool,
     /// What the job at hand trains on, `instance` first; empty where that could not be read.
     pub(super) instances: Rc<[InstanceConfiguration]>,
     /// Those that could be read.
@@ -173,7 +172,8 @@ impl Reader<'_> {
 
     /// Whether this machine may have a price: the policy that a spec extends may name one.
     pub(super) fn may_have_local_price(&self) -> bool {
-        self.has_local_price || self.is_written(&At::ROOT.key("extends"))
+        let keys = ["prices.local", "extends"].map(|key| At::ROOT.below_by(key));
+        keys.iter().any(|at| self.is_written(at))
     }
 
     pub(super) fn is_full(&self) -> bool {
