@@ -21,11 +21,8 @@ struct PathGlob {
 
 impl PathGlobs {
     /// `patterns` are valid globs, as a [`crate::spec::Spec`] holds them; `folder` is the spec's, relative to the checkout root.
-    /// Without patterns everything in the folder matches.
     pub fn new(patterns: &[String], folder: &str) -> Self {
-        let everything = patterns.is_empty().then_some("**");
-        let patterns = patterns.iter().map(String::as_str).chain(everything);
-        let globs = patterns.filter_map(|pattern| {
+        let globs = patterns.iter().filter_map(|pattern| {
             let excluded = pattern.strip_prefix('!');
             Some(PathGlob {
                 matcher: glob(&from_root(excluded.unwrap_or(pattern), folder))?,

@@ -22,8 +22,8 @@ fields! {
     pub struct Job {
         /// 1-63 letters, digits and inner hyphens; underscores as well where it is replayed.
         pub name: String = FieldRule::HEAD.uncounted(),
-        /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. Empty: `**`.
-        pub paths: Vec<String> = FieldRule::HEAD.uncounted(),
+        /// Globs over paths relative to the spec's folder; `!` excludes, a leading `/` is the checkout root.
+        pub paths: Vec<String> = FieldRule::named("Until it is merged both count.").uncounted(),
         pub training: Training = FieldRule::EACH,
         /// What the team will train on; the budget is judged on it.
         pub instance: InstanceConfiguration = FieldRule::HEAD.uncounted(),
@@ -63,7 +63,7 @@ mapping! {
         /// Patterns of the files that count, relative to the spec's folder; `!` excludes, a leading `/` is the checkout root. A
         /// change of one, or of data in the checkout, triggers the job. All of `source_dir` counts that no `!` leaves out. Canaries
         /// get no other files. Default: every file.
-        plain paths: List<Text> as Vec<String>;
+        plain paths: List<Text> as Vec<String>, or vec!["**".to_owned()];
         /// The full run: its code, its data and its settings.
         required training: Training;
         /// The machines of the full run. The budget is judged on them.

@@ -9,10 +9,10 @@ use crate::spec::reader::cut;
 /// More than anyone reads of one job.
 const MOST_NOTES: usize = 40;
 /// A value is cut after this many characters.
-pub(super) const LONGEST_VALUE: usize = 200;
+const LONGEST_VALUE: usize = 200;
 
 /// Stands for a value that is not set.
-pub(super) const NONE: &str = "none";
+const NONE: &str = "none";
 const UNCOMPARED: &str = "No record says what the base takes.";
 
 /// The sentences so far.

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::difference::{Differences, LONGEST_VALUE, NONE};
-use crate::metric::Metric;
+use super::difference::Differences;
 use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
-use crate::spec::reader::cut;
 use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec, SpecProblem};
 
 /// Gives the head's job, which both specs have, the policy of the base's.
@@ -14,7 +12,6 @@ pub(super) fn apply_base_policy(
     (from, [base, head]): (&Job, [&Spec; 2]),
     differences: &mut Differences,
 ) {
-    say_narrower_paths(&from.paths, &job.paths, differences);
     // A pattern that no line of the budget reads is nobody's concern.
     let is_read = |field: &Field| {
         let pattern = field.path.strip_prefix("training.metrics.");
@@ -29,7 +26,6 @@ pub(super) fn apply_base_policy(
         Vec::from_iter(own.into_iter().filter(is_read).chain(agreed))
     });
     differences.compare(&base, &head);
-    say_longer_run(from, job, differences);
     job.take_base(from, FieldRule::EACH);
     // Where no time is written, the full run's own limit stands for it, and that is the head's.
     job.budget.renew_implicit_lines(job.training.max_runtime);
@@ -38,40 +34,6 @@ pub(super) fn apply_base_policy(
 fn reads(budget: &Budget, metric: &str) -> bool {
     let mut written = budget.written();
     written.any(|line| matches!(line.kind, LineKind::Named(name) if name.as_str() == metric))
-}
-
-/// Paths that do not have all that the base's have: a change to the others would be checked no longer.
-fn say_narrower_paths(base: &[String], head: &[String], differences: &mut Differences) {
-    let everything = ["**".to_owned()];
-    let written = |paths: &[String]| match paths {
-        [] => everything.to_vec(),
-        paths => paths.to_vec(),
-    };
-    let (base, head) = (written(base), written(head));
-    let adds = |path: &String| !path.starts_with('!');
-    // What is added after all of the base's and excludes nothing only widens.
-    let is_wider = head.starts_with(&base) && head[base.len()..].iter().all(adds);
-    if !is_wider {
-        let [from, to] = [base, head].map(|paths| cut(&paths.join(", "), LONGEST_VALUE));
-        differences.say(format!(
-            "This pull request changes `paths` from {from} to {to}. Until it is merged both count."
-        ));
-    }
-}
-
-fn say_longer_run(base: &Job, head: &Job, differences: &mut Differences) {
-    let (before, now) = (base.training.max_runtime, head.training.max_runtime);
-    let Some(before) = before.filter(|before| now.is_none_or(|now| now > *before)) else {
-        return;
-    };
-    let time = LineKind::Absolute(Metric::Time);
-    if base.budget.written_line(time).is_none() {
-        differences.say(format!(
-            "This pull request raises `training.max_runtime` from {} to {}. The budget names no time, so the full run may take as long.",
-            before.exact(),
-            now.map_or_else(|| NONE.to_owned(), |now| now.exact()),
-        ));
-    }
 }
 
 /// What of a spec is refused under another file's policy, by which each type of machine that is not `allowed` is named once of a job.

@@ -101,11 +101,7 @@ fn source(job: &Job) -> String {
 /// What it includes.
 fn paths(job: &Job) -> Vec<String> {
     let included = job.paths.iter().filter(|path| !path.starts_with('!'));
-    let included: Vec<String> = included.map(|path| plain(path)).collect();
-    match included.is_empty() {
-        true => vec!["**".to_owned()],
-        false => included,
-    }
+    included.map(|path| plain(path)).collect()
 }
 
 /// One spelling for all of `job`, `./job/`, `/job` and `job/.`: where the spec lies at the root they are one folder.

@@ -40,7 +40,8 @@ mapping! {
         /// The input channels, by name. Only a job with `share` or `work` needs none.
         plain channels: Channels as Vec<Channel> => FieldRule::EACH;
         /// The full run is stopped after this time. Default: 1d; locally: never.
-        optional max_runtime: Seconds => FieldRule::HEAD.uncounted();
+        optional max_runtime: Seconds =>
+            FieldRule::named("It limits the time where no line of the budget does.").uncounted();
         /// Metrics in the log, by name: a regular expression with one capture group each, for `step_metric` and `budget.metrics`.
         plain metrics: Map<Text> as Vec<(String, String)> =>
             FieldRule::named("What it captures is judged by a line of the budget.");

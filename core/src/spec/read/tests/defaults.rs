@@ -33,7 +33,7 @@ const IN_WORDS: [InWords; 7] = [
         spec.allowed_instances.is_empty()
     }),
     ("Job.paths", "every file", |spec| {
-        spec.jobs[0].paths.is_empty()
+        spec.jobs[0].paths == ["**"]
     }),
     ("Training.max_runtime", "never", |spec| {
         spec.jobs[0].training.max_runtime.is_none()
