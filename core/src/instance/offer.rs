@@ -1,7 +1,7 @@
 //! What is bought for a job: a configuration with what each of its machines has and costs.
 
 use super::{Capacity, InstanceConfiguration, InstanceType, Price, PriceKind};
-use crate::grammar::{distinct, joined};
+use crate::grammar::distinct;
 use crate::metric::MemoryOf;
 use crate::units::{Bytes, Seconds, Usd, UsdPerHour};
 
@@ -38,18 +38,10 @@ pub struct CostOfASecond {
     pub is_estimate: bool,
 }
 
-/// Why a configuration has no cost.
+/// The configuration that has no cost, or the types of its groups that have none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoCost {
-    /// Names the configuration, or the types of its groups that have none.
-    #[error("no price for {0}")]
-    NoPrice(String),
-    #[error("the price of {configuration} is {price}; a cost needs one above 0")]
-    NotAPrice {
-        configuration: String,
-        price: String,
-    },
-}
+#[error("no price for {0}")]
+pub struct NoCost(String);
 
 impl Offer {
     /// With the capacity and the price of each type.
@@ -204,18 +196,12 @@ impl Offer {
 
     /// What all machines cost for a second.
     pub fn cost_of_a_second(&self) -> Result<CostOfASecond, NoCost> {
-        if let Some(missing) = self.unpriced() {
-            return Err(NoCost::NoPrice(missing));
-        }
-        let Usd(usd) = self.cost(Seconds(1.0)).unwrap_or_default();
+        let whole = || self.configuration.to_string();
+        let missing = || NoCost(self.unpriced().unwrap_or_else(whole));
+        let cost = self.cost(Seconds(1.0));
+        let cost = cost.filter(|Usd(usd)| *usd > 0.0 && usd.is_finite());
+        let Usd(usd) = cost.ok_or_else(missing)?;
         let mut prices = self.members.iter().filter_map(|it| it.price.as_ref());
-        if !(usd > 0.0 && usd.is_finite()) {
-            let prices = prices.map(|price| price.usd_per_hour.to_string());
-            return Err(NoCost::NotAPrice {
-                configuration: self.configuration.to_string(),
-                price: joined(prices, " and "),
-            });
-        }
         Ok(CostOfASecond {
             usd,
             is_estimate: prices.any(Price::is_estimate),
@@ -280,7 +266,7 @@ mod tests {
         );
         assert_eq!(
             said(&offer("ml.m5.large", &[("ml.m5.large", 0.0)])),
-            "the price of ml.m5.large is 0.00 USD/h; a cost needs one above 0"
+            "no price for ml.m5.large"
         );
     }
 
