@@ -19,8 +19,6 @@ pub(super) const HYPERPARAMETER_NAME: usize = 256;
 pub(super) const HYPERPARAMETER_VALUE: usize = 2500;
 /// Those of a value's pattern, in which `.` is a character of Java's.
 pub(super) const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
-/// The API takes 2500 characters; its text still promises only these.
-pub(super) const HYPERPARAMETER_VALUE_PROMISED: usize = 256;
 pub(super) const ENVIRONMENT: usize = 100;
 pub(super) const ENVIRONMENT_TEXT: usize = 512;
 /// SageMaker takes 50; canary-gate sets six of its own.

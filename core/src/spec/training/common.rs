@@ -186,15 +186,10 @@ impl Reader<'_> {
             let (name_at, at) = (at.name(name), at.key(name));
             self.too_long(&name_at, "a name", name, limits::HYPERPARAMETER_NAME);
             self.too_long(&at, "a value", value, limits::HYPERPARAMETER_VALUE);
-            let length = value.chars().count();
-            let promised = limits::HYPERPARAMETER_VALUE_PROMISED;
-            let is_long = (promised + 1..=limits::HYPERPARAMETER_VALUE).contains(&length);
             rules! { self, at;
                 refuse "" if is_sent && [name, value].iter().any(|text| text.contains(limits::LINE_ENDS)) =>
                     "holds a line end, which SageMaker refuses in hyperparameters",
                     "write it in one line, or put it into a file of `source_dir`";
-                warn "" if is_sent && is_long =>
-                    format!("a value of {length} characters; SageMaker promises to take {promised}");
             }
         }
     }
