@@ -144,7 +144,7 @@ pub fn plan(
     if !is_ladder {
         divide(limit, &mut all, |one| one.worst_case.unwrap_or_default());
     }
-    notes.extend(cautions(job, dataset, &all[0]));
+    notes.extend(cautions(job, &all[0]));
     Ok(Plan {
         all,
         none_on_all,
@@ -191,21 +191,9 @@ fn too_expensive(job: &Job, offer: &Offer, worst: Usd, limit: Usd) -> PlanError 
     )))
 }
 
-/// Sentences on the draw and on the machines that a reader should know.
-fn cautions(job: &Job, dataset: &Dataset, own: &PlannedConfiguration) -> Vec<String> {
+/// Sentences on the machines that a reader should know.
+fn cautions(job: &Job, own: &PlannedConfiguration) -> Vec<String> {
     let mut notes = Vec::new();
-    for channel in dataset.sampled() {
-        let files = channel.rows.iter().flat_map(|rows| rows.files.iter());
-        let sorted = files.filter(|file| !file.sorted_by.is_empty());
-        notes.extend(sorted.map(|file| {
-            format!(
-                "Channel {}, {}: its row groups are sorted by `{}`, so a draw of few of them is a draw of few values.",
-                channel.name,
-                file.key,
-                file.sorted_by.join("`, `")
-            )
-        }));
-    }
     let hosts = u64::from(DataLayout::of(job, None).hosts_of_shards(&own.base));
     let is_sharded = job.training.channels.iter().any(|channel| {
         channel.sample.is_drawn() && channel.distribution == Distribution::ShardedByS3Key

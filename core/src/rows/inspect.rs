@@ -27,7 +27,6 @@ pub async fn inspect<S: RangeSource>(
         bytes,
         version,
         layout: RowLayout::Parquet { groups: Vec::new() },
-        sorted_by: Vec::new(),
         columns: Vec::new(),
     };
     if format == RowFormat::Parquet {

@@ -66,8 +66,6 @@ pub struct RowFile {
     /// What distinguishes this version of the file from another: the `ETag` in S3, on a disk the time of its last writing.
     pub version: String,
     pub layout: RowLayout,
-    /// Columns of which each row group holds a range of its own, so that a draw of few row groups is a draw of few values.
-    pub sorted_by: Vec<String>,
     /// The names of its columns; none where it names none, as lines of text and tables without a header.
     pub columns: Vec<String>,
 }

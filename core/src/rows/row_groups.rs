@@ -12,7 +12,6 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader,
     ParquetMetaDataWriter, RowGroupMetaData,
 };
-use parquet::file::statistics::{Statistics, ValueStatistics};
 
 use super::problem::{CopyError, Rows, RowsProblem};
 use super::{Copied, READS, RangeSource, RowFile, RowLayout};
@@ -31,10 +30,6 @@ const USUAL_FOOTER: u64 = 64 * Bytes::KIB;
 const LARGEST_FOOTER: u64 = 32 * Bytes::MIB;
 /// Read at once.
 const PIECE: u64 = 2 * Bytes::MIB;
-/// Fewer row groups say nothing of their order.
-const SORTED: usize = 4;
-/// Sorted columns that are named.
-const NAMED: usize = 3;
 
 /// Row groups of a file by its footer.
 pub(super) async fn inspect<S: RangeSource>(source: &S, file: &mut RowFile) -> Rows<(), S> {
@@ -51,7 +46,6 @@ pub(super) async fn inspect<S: RangeSource>(source: &S, file: &mut RowFile) -> R
     }
     let described = metadata.file_metadata().schema_descr().columns().iter();
     file.columns = described.map(|column| column.path().string()).collect();
-    file.sorted_by = sorted_by(metadata.row_groups());
     file.layout = RowLayout::Parquet { groups };
     Ok(())
 }
@@ -236,39 +230,4 @@ fn footer(of_file: &FileMetaData, groups: Vec<RowGroupMetaData>) -> ParquetResul
     let mut written = Vec::new();
     ParquetMetaDataWriter::new(&mut written, &metadata).finish()?;
     Ok(written)
-}
-
-fn sorted_by(groups: &[RowGroupMetaData]) -> Vec<String> {
-    let columns = match groups {
-        [first, ..] if groups.len() >= SORTED => first.columns(),
-        _ => &[],
-    };
-    (columns.iter().enumerate())
-        .filter(|(column, _)| is_sorted(groups, *column))
-        .map(|(_, chunk)| chunk.column_path().string())
-        .take(NAMED)
-        .collect()
-}
-
-/// Whether no row group's range of a column overlaps that of the one before or after.
-fn is_sorted(groups: &[RowGroupMetaData], column: usize) -> bool {
-    fn is_below<T: PartialOrd>(one: &ValueStatistics<T>, other: &ValueStatistics<T>) -> bool {
-        let ends = one.max_opt().zip(other.min_opt());
-        ends.is_some_and(|(most, least)| most < least)
-    }
-    let is_before = |one: &Statistics, other: &Statistics| match (one, other) {
-        (Statistics::Int32(one), Statistics::Int32(other)) => is_below(one, other),
-        (Statistics::Int64(one), Statistics::Int64(other)) => is_below(one, other),
-        (Statistics::Float(one), Statistics::Float(other)) => is_below(one, other),
-        (Statistics::Double(one), Statistics::Double(other)) => is_below(one, other),
-        (Statistics::ByteArray(one), Statistics::ByteArray(other)) => is_below(one, other),
-        _ => false,
-    };
-    let statistics = |group: &RowGroupMetaData| group.columns().get(column)?.statistics().cloned();
-    let statistics: Option<Vec<Statistics>> = groups.iter().map(statistics).collect();
-    statistics.is_some_and(|ranges| {
-        let pairs = || ranges.windows(2).map(|pair| (&pair[0], &pair[1]));
-        pairs().all(|(one, other)| is_before(one, other))
-            || pairs().all(|(one, other)| is_before(other, one))
-    })
 }

@@ -425,17 +425,6 @@ mod parquet_files {
         assert_eq!(problem, RowsProblem::Encrypted);
     }
 
-    #[test]
-    fn columns_by_which_row_groups_are_sorted_are_named() {
-        let sorted_by = |id: fn(i64) -> i64| {
-            let file = parquet_of(&[100; 5], id);
-            inspected("a.parquet", &file).unwrap().sorted_by
-        };
-        assert_eq!(sorted_by(|id| id * 7919 % 421), Vec::<String>::new());
-        assert_eq!(sorted_by(|id| id), ["id"]);
-        assert_eq!(sorted_by(|id| -id), ["id"]);
-    }
-
     proptest! {
         #[test]
         fn a_damaged_footer_is_read_or_refused(
