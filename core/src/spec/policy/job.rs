@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::difference::Differences;
-use crate::spec::field::{Field, FieldRule, HasFields, fields_of};
-use crate::spec::{Budget, FileSystem, Job, LineKind, Override, Spec, SpecProblem};
+use crate::spec::field::{FieldRule, HasFields, fields_of};
+use crate::spec::{FileSystem, Job, Override, Spec, SpecProblem};
 
 /// Gives the head's job, which both specs have, the policy of the base's.
 pub(super) fn apply_base_policy(
@@ -12,28 +12,16 @@ pub(super) fn apply_base_policy(
     (from, [base, head]): (&Job, [&Spec; 2]),
     differences: &mut Differences,
 ) {
-    // A pattern that no line of the budget reads is nobody's concern.
-    let is_read = |field: &Field| {
-        let pattern = field.path.strip_prefix("training.metrics.");
-        pattern.is_none_or(|name| {
-            reads(&from.budget, name) || from.training.step_metric.as_deref() == Some(name)
-        })
-    };
     // With the overrides of its budget.
     let [base, head] = [base, head].map(|spec| {
         let own = spec.job(&job.name).map_or_else(Vec::new, fields_of);
         let agreed = Override::fields(&spec.overrides, &job.name);
-        Vec::from_iter(own.into_iter().filter(is_read).chain(agreed))
+        Vec::from_iter(own.into_iter().chain(agreed))
     });
     differences.compare(&base, &head);
     job.take_base(from, FieldRule::EACH);
     // Where no time is written, the full run's own limit stands for it, and that is the head's.
     job.budget.renew_implicit_lines(job.training.max_runtime);
-}
-
-fn reads(budget: &Budget, metric: &str) -> bool {
-    let mut written = budget.written();
-    written.any(|line| matches!(line.kind, LineKind::Named(name) if name.as_str() == metric))
 }
 
 /// What of a spec is refused under another file's policy, by which each type of machine that is not `allowed` is named once of a job.

@@ -44,7 +44,7 @@ mapping! {
             FieldRule::named("It limits the time where no line of the budget does.").uncounted();
         /// Metrics in the log, by name: a regular expression with one capture group each, for `step_metric` and `budget.metrics`.
         plain metrics: Map<Text> as Vec<(String, String)> =>
-            FieldRule::named("What it captures is judged by a line of the budget.");
+            FieldRule::named("A line of the budget may be judged by what it captures.");
         /// The metric that holds the seconds of a training step; a step is forecast from it.
         optional step_metric: Text as String => FieldRule::BASE;
         /// How far the job is: a regular expression that captures what is done and, second, the total. Known libraries need none.
