@@ -3,90 +3,34 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
-use super::record::{ForecastRecord, Record, canary_identity};
+use super::record::{Record, canary_identity};
 use super::tally::Tally;
 use super::{Damaged, Entry, RecordKind};
 use crate::measurement::Measurement;
 use crate::measurement::table::{to_json_line, write_seed_csv};
-use crate::metric::Metric;
-use crate::report::csv::{number, word, written};
+use crate::report::badge;
+use crate::report::csv::{number, written};
 use crate::report::escape::{NAME_LIMIT, for_spreadsheet};
 use crate::report::history_figures::HistoryFigures;
 use crate::report::html::history_page;
-use crate::report::{InstanceForecast, badge};
 
-/// A line of the table of forecasts.
-struct Line<'a> {
-    entry: &'a Entry,
-    record: &'a Record,
-    forecast: &'a ForecastRecord,
-    row: &'a InstanceForecast,
+/// The columns of the table of forecasts: the name, and where a line has it; of several places the first that is there counts. Times
+/// are in seconds; `price_usd_per_hour` is for one machine.
+const COLUMNS: &str = include_str!("export/columns.txt");
+
+fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    COLUMNS.lines().filter_map(|line| line.split_once(' '))
 }
 
-/// The name of a column, and what a line has in it.
-type ExportColumn = (&'static str, fn(&Line<'_>) -> String);
-
-/// The columns of the table of forecasts. Times are in seconds; `price_usd_per_hour` is for one machine.
-const COLUMNS: [ExportColumn; 34] = [
-    ("recorded_at", |line| line.entry.recorded_at.to_string()),
-    ("id", |line| line.entry.id.clone()),
-    ("scope", |line| line.entry.scope.to_string()),
-    ("job", |line| text(&line.entry.job)),
-    ("command", |line| word(&line.record.writer.command)),
-    ("event", |line| word(&line.record.writer.event)),
-    ("branch", |line| optional(&line.record.writer.branch)),
-    ("pull_request", |line| {
-        optional(&line.record.writer.pull_request)
-    }),
-    ("commit", |line| optional(&line.record.commit)),
-    ("code_key", |line| optional(&line.record.code_key)),
-    ("data_key", |line| optional(&line.record.data_key)),
-    ("verdict", |line| word(&line.forecast.verdict)),
-    ("is_baseline", |line| line.forecast.is_baseline.to_string()),
-    ("drifted", |line| optional(&line.forecast.drifted)),
-    ("instance", |line| text(&line.row.instance.to_string())),
-    ("instance_verdict", |line| word(&line.row.verdict)),
-    ("not_measured", |line| optional(&line.row.not_measured)),
-    ("price_usd_per_hour", |line| {
-        let price = line.row.price.as_ref();
-        number(price.map(|price| price.usd_per_hour.0))
-    }),
-    ("interval_level", |line| {
-        let metrics = [Metric::Time, Metric::Memory, Metric::CpuUtilization];
-        let mut estimates = metrics.iter().filter_map(|of| line.row.estimates[*of]);
-        number(estimates.next().map(|estimate| estimate.level))
-    }),
-    ("time_seconds", |line| line.point(Metric::Time)),
-    ("time_seconds_lower", |line| line.lower(Metric::Time)),
-    ("time_seconds_upper", |line| line.upper(Metric::Time)),
-    ("cost_usd", |line| line.point(Metric::Cost)),
-    ("cost_usd_lower", |line| line.lower(Metric::Cost)),
-    ("cost_usd_upper", |line| line.upper(Metric::Cost)),
-    ("memory_percent", |line| line.point(Metric::Memory)),
-    ("memory_percent_lower", |line| line.lower(Metric::Memory)),
-    ("memory_percent_upper", |line| line.upper(Metric::Memory)),
-    ("cpu_percent", |line| line.point(Metric::CpuUtilization)),
-    ("gpu_percent", |line| line.point(Metric::GpuUtilization)),
-    ("gpu_memory_percent", |line| line.point(Metric::GpuMemory)),
-    ("step_seconds", |line| line.point(Metric::StepTime)),
-    ("canaries", |line| {
-        line.forecast.measurements.len().to_string()
-    }),
-    ("run_url", |line| optional(&line.record.writer.run_url)),
-];
-
-impl Line<'_> {
-    fn point(&self, metric: Metric) -> String {
-        number(self.row.estimates[metric].map(|estimate| estimate.point))
-    }
-
-    fn lower(&self, metric: Metric) -> String {
-        number(self.row.estimates[metric].map(|estimate| estimate.lower))
-    }
-
-    fn upper(&self, metric: Metric) -> String {
-        number(self.row.estimates[metric].map(|estimate| estimate.upper))
+/// What a line has in a column.
+fn cell(line: &Value, places: &str) -> String {
+    match places.split(' ').find_map(|place| line.pointer(place)) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::Number(amount)) => number(amount.as_f64()),
+        Some(Value::String(text)) => for_spreadsheet(text, NAME_LIMIT),
+        Some(other) => other.to_string(),
     }
 }
 
@@ -110,7 +54,7 @@ pub enum Export {
 impl Export {
     /// A table with a row for each configuration of each forecast.
     pub fn forecasts() -> Self {
-        Self::Forecasts(vec![COLUMNS.map(|(name, _)| name.to_owned()).to_vec()])
+        Self::Forecasts(vec![columns().map(|(name, _)| name.to_owned()).collect()])
     }
 
     /// Every canary once, in the table of the library that this program descends from.
@@ -154,14 +98,13 @@ impl Export {
                 let Some(forecast) = record.forecast() else {
                     return;
                 };
+                let mut line = json!({
+                    "id": entry.id, "scope": entry.scope.to_string(), "recorded_at": entry.recorded_at,
+                    "record": record, "canaries": forecast.measurements.len(),
+                });
                 for row in &forecast.forecasts {
-                    let line = Line {
-                        entry,
-                        record,
-                        forecast,
-                        row,
-                    };
-                    rows.push(COLUMNS.map(|(_, cell)| cell(&line)).to_vec());
+                    line["row"] = json!(row);
+                    rows.push(columns().map(|(_, places)| cell(&line, places)).collect());
                 }
             }
             // No forecast is made from a full run.
@@ -185,13 +128,4 @@ impl Export {
             Self::Canaries { runs, write, .. } => write(runs),
         }
     }
-}
-
-fn text(text: &str) -> String {
-    for_spreadsheet(text, NAME_LIMIT)
-}
-
-fn optional(value: &Option<impl ToString>) -> String {
-    let value = value.as_ref();
-    value.map_or(String::new(), |value| text(&value.to_string()))
 }
