@@ -30,15 +30,15 @@ impl JobReport {
         let is_over = |verdict: &Verdict| *verdict == Verdict::Exceeded;
         let (over, beside): (Vec<_>, Vec<_>) = made.partition(is_over);
         let is_overrun = is_over(&self.verdict) && !over.is_empty();
-        is_overrun.then(|| match self.crashed_canary() {
-            Some(_) => Verdict::Failed,
-            None => beside.into_iter().min().unwrap_or(Verdict::Within),
+        is_overrun.then(|| match self.crashes() {
+            true => Verdict::Failed,
+            false => beside.into_iter().min().unwrap_or(Verdict::Within),
         })
     }
 
-    /// A canary that failed or ran out of memory, of those that the forecast follows from: on the job's instance, or on another
+    /// Whether a canary failed or ran out of memory, of those that the forecast follows from: on the job's instance, or on another
     /// count of it where that has no time of its own.
-    pub fn crashed_canary(&self) -> Option<&Measurement> {
+    fn crashes(&self) -> bool {
         let stands_alone = self.forecasts.first().is_some_and(|forecast| {
             forecast.scale_out.is_none() && forecast.estimates[Metric::Time].is_some()
         });
@@ -47,7 +47,7 @@ impl JobReport {
             run.is_on(&self.instance) || kind.is_some() && run.instance.single_type() == kind
         };
         let mut runs = self.measurements.iter();
-        runs.find(|run| run.has_crashed() && is_source(run))
+        runs.any(|run| run.has_crashed() && is_source(run))
     }
 }
 

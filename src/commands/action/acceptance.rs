@@ -8,10 +8,7 @@ use crate::console::{AppError, printable, say};
 use crate::exit;
 use crate::github::ShownOverrun;
 use crate::github::accept_label::{ACCEPT_LABEL, LabelRefusal};
-use crate::grammar::count;
-use crate::measurement::Outcome;
-use crate::report::{self, Acceptance, JobReport, Policy, Report};
-use crate::verdict::Verdict;
+use crate::report::{self, Acceptance, Policy, Report};
 
 use super::publisher::Publisher;
 
@@ -79,17 +76,18 @@ impl Publisher<'_> {
             }
             Ok(Some((acceptance, shown))) => {
                 remembered = Some(shown);
-                let accepted = format!(
-                    "The label `{ACCEPT_LABEL}` by {}, of {}, accepts the overrun; a new push needs it again.",
-                    acceptance.by,
-                    report::words::minute(acceptance.at)
-                );
                 report::accept_overruns(&mut checked.report, &acceptance, self.strictness);
-                let jobs = &checked.report.jobs;
-                let is_accepted = jobs.iter().any(|job| job.policy.accepted.is_some());
-                let notes = is_accepted.then_some(accepted).into_iter();
-                let notes: Vec<String> = notes.chain(crash_note(jobs)).collect();
-                notes.join(" ")
+                let mut jobs = checked.report.jobs.iter();
+                match jobs.any(|job| job.policy.accepted.is_some()) {
+                    true => format!(
+                        "The label `{ACCEPT_LABEL}` by {}, of {}, accepts the overrun; a new push needs it again.",
+                        acceptance.by,
+                        report::words::minute(acceptance.at)
+                    ),
+                    false => format!(
+                        "{does_not_count}: it accepts an overrun, not a training that crashes."
+                    ),
+                }
             }
             Err(LabelRefusal::Because(_)) if self.comment.is_none() => {
                 format!("{does_not_count}: with `comment: off` nothing shows what it accepts.")
@@ -111,24 +109,4 @@ fn add_note(report: &mut Report, note: String) {
     say(&format!("note: {}", printable(&note)));
     let policy = report.policy.get_or_insert_with(|| Policy::of("", None));
     policy.notes.insert(0, note);
-}
-
-/// That the label does not count for jobs over their budget whose training crashes; `None` if there are none.
-fn crash_note(jobs: &[JobReport]) -> Option<String> {
-    let is_over = |job: &&JobReport| job.beside_its_overrun() == Some(Verdict::Failed);
-    let mut crashed = jobs.iter().filter(is_over);
-    let first = crashed.next()?;
-    let run = first.crashed_canary()?;
-    let how = match &run.outcome {
-        Outcome::OutOfMemory { of, .. } => format!("ran out of {}", of.words()),
-        _ => "failed".to_owned(),
-    };
-    let more = match crashed.count() {
-        0 => String::new(),
-        more => format!(", and so it is with {}", count(more, "more job")),
-    };
-    Some(format!(
-        "The label `{ACCEPT_LABEL}` does not count for job `{}`: its {} canary {how}{more}. A label accepts an overrun, not a training that crashes: correct that, and the label counts for the rest.",
-        first.name, run.fraction
-    ))
 }
