@@ -210,30 +210,15 @@ impl GitCheckout {
             verify.chain([&*format!("{reference}^{{commit}}")]),
         );
         found.map_err(|error| match error {
-            GitError::Failed { .. } => GitError::UnknownReference(self.unknown(reference)),
+            GitError::Failed { .. } => {
+                let name = reference.strip_prefix("origin/").unwrap_or(reference);
+                let what = format!("git has no commit `{reference}`: it is not in this clone");
+                GitError::UnknownReference(OutsideError::of(what).help(format!(
+                    "fetch it first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout; `git branch --all` lists what is here"
+                )))
+            }
             other => other,
         })
-    }
-
-    /// The error that names a few branches that are known, the newest first.
-    fn unknown(&self, reference: &str) -> OutsideError {
-        let newest = "for-each-ref --format=%(refname) --sort=-committerdate --count=8 refs/heads refs/remotes";
-        let listed = process::text(&self.root, newest.split(' '));
-        let names = listed.unwrap_or_default();
-        let short = |name: &str| {
-            let name = name.trim_start_matches("refs/heads/");
-            name.trim_start_matches("refs/remotes/").to_owned()
-        };
-        let is_branch = |name: &&str| !name.ends_with("/HEAD");
-        let branches: Vec<String> = names.lines().filter(is_branch).map(short).collect();
-        let known = match &branches[..] {
-            [] => String::new(),
-            known => format!("the branches of this clone are {}; ", known.join(", ")),
-        };
-        let name = reference.strip_prefix("origin/").unwrap_or(reference);
-        OutsideError::of(format!("git has no commit `{reference}`: it is not in this clone")).help(format!(
-            "{known}fetch another one first: `git fetch origin {name}`, in GitHub Actions `fetch-depth: 0` at actions/checkout"
-        ))
     }
 
     /// Refuses a name of both a branch and a tag. git would prefer the tag, so anybody who may push a tag could choose what a
