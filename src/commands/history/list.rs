@@ -1,13 +1,11 @@
 //! `history list`: a line for each record.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use crate::cli::{HistoryListArguments, RecordFormat};
 use crate::console::{AppError, AppResult, print, printable, terminal};
 use crate::gate::open_history::warn_of;
-use crate::grammar::{self, first_of};
+use crate::grammar;
 use crate::history::{Content, History, Listing, Loaded, Scope};
 use crate::metric::Metric;
 use crate::report::published;
@@ -15,9 +13,6 @@ use crate::report::terminal::{TerminalStyle, records};
 use crate::spec::Spec;
 
 use super::facts::{self, COLUMNS};
-
-/// Jobs named in the error about a job without records.
-const JOBS_NAMED: usize = 20;
 
 /// What a narrow terminal has no room for, the first first. The id names the record to `history show`.
 const EXPENDABLE: [&str; 7] = [
@@ -125,14 +120,8 @@ pub(super) async fn list_of(
     let listing = history.list(job).await?;
     let is_empty = listing.entries.is_empty() && listing.damaged.is_empty();
     if let Some(job) = job.filter(|job| is_empty && spec.job(job).is_none()) {
-        let recorded = history.list(None).await?;
-        let names = recorded.entries.iter().map(|entry| entry.job.as_str());
-        let names: BTreeSet<&str> = names
-            .chain(spec.jobs.iter().map(|job| job.name.as_str()))
-            .collect();
-        let names: Vec<String> = names.into_iter().map(printable).collect();
         let what = format!("there is no record of a job `{}`", printable(job));
-        let help = format!("the jobs are {}", first_of(&names, JOBS_NAMED));
+        let help = "`canary-gate history list` shows the jobs of all records";
         return Err(AppError::usage(what).help(help));
     }
     Ok(listing)

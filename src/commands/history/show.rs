@@ -37,7 +37,7 @@ fn find<'a>(listing: &'a Listing, wanted: &str) -> AppResult<&'a Entry> {
         Some(record) => Err(damaged(record)),
         None => Err(
             AppError::usage(format!("there is no record `{}`", printable(wanted)))
-                .help(suggestion(listing, name)),
+                .help("`canary-gate history list` shows the ids"),
         ),
     }
 }
@@ -56,20 +56,6 @@ fn damaged(record: &Damaged) -> AppError {
     }
     AppError::failed(format!("the record {place} is damaged: {why}"))
         .help("records are never rewritten; where it is of no use, remove its file")
-}
-
-/// The newest ids that are near a misspelt one.
-fn suggestion(listing: &Listing, wanted: &str) -> String {
-    let is_near = |id: &&str| {
-        let likeness = || strsim::normalized_damerau_levenshtein(id, wanted);
-        !wanted.is_empty() && (id.starts_with(wanted) || likeness() >= 0.7)
-    };
-    let ids = listing.entries.iter().rev().map(|entry| entry.id.as_str());
-    let near: Vec<&str> = ids.filter(is_near).take(3).collect();
-    match near.as_slice() {
-        [] => "`canary-gate history list` shows the ids".to_owned(),
-        near => format!("is it {}?", near.join(", or ")),
-    }
 }
 
 fn json(record: &Record) -> String {
