@@ -169,27 +169,19 @@ fn not_found(folders: &[PathBuf]) -> AppError {
         [_] => "",
         _ => ", here and in the folders above, up to the root of the checkout",
     };
-    no_spec(&format!("{places}{above}"))
+    AppError::usage(format!("there is no spec: looked for {places}{above}"))
+        .help("write one with `canary-gate init`, or name it with `--spec FILE`")
 }
 
 /// Whether there is a spec to read, good or bad.
 pub(crate) fn is_there(arguments: &SpecArguments) -> bool {
-    let mut places = places(arguments).into_iter();
-    places.any(|place| Path::new(&place).symlink_metadata().is_ok())
-}
-
-/// Where the spec may be.
-pub(crate) fn places(arguments: &SpecArguments) -> Vec<String> {
+    let is_there = |place: &Path| place.symlink_metadata().is_ok();
     match &arguments.spec {
-        Some(named) => vec![named_or_found(Some(&named.to_string_lossy()))],
-        None => DEFAULT_PLACES.map(str::to_owned).to_vec(),
+        Some(named) => is_there(named),
+        None => DEFAULT_PLACES
+            .iter()
+            .any(|place| is_there(Path::new(place))),
     }
-}
-
-/// The error where no place has a spec.
-pub(crate) fn no_spec(looked_for: &str) -> AppError {
-    AppError::usage(format!("there is no spec: looked for {looked_for}"))
-        .help("write one with `canary-gate init`, or name it with `--spec FILE`")
 }
 
 /// The spec's path to show, readable or not.

@@ -296,9 +296,9 @@ async fn prepare<'a>(
         .during("reading the spec"));
     }
     let tree_of = async |commit: &str| Ok(github.tree(commit).await?);
-    let loaded = match written_spec::is_there(spec) {
+    let loaded = match written_spec::is_there(spec) || Path::new(".git").exists() {
         true => Project::load_commit(spec, &publisher.environment.sha, tree_of).await,
-        false => Err(trigger.missing_spec(spec).await),
+        false => Err(trigger::no_checkout()),
     };
     let commit = match &loaded {
         Ok(project) => project.checkout.as_ref().and_then(Checkout::commit),

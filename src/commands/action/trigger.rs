@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::change::Change;
-use crate::cli::SpecArguments;
 use crate::code::{Tree, blob_id};
 use crate::console::{AppError, AppResult, StepResult, files, printable, say};
 use crate::github::{
@@ -145,27 +144,6 @@ impl Trigger {
             "check it out before this step: actions/checkout with `ref: refs/pull/{number}/merge`; if it was pushed to meanwhile, review it again and start the workflow again"
         ))
         .during("looking at what is checked out"))
-    }
-
-    /// Why the workspace has no spec: nothing is checked out, or the pull request deletes it.
-    pub(super) async fn missing_spec(&self, spec: &SpecArguments) -> AppError {
-        if !Path::new(".git").exists() {
-            return no_checkout();
-        }
-        let places = written_spec::places(spec);
-        if let Some(PullRequest { base, .. }) = self.pull_request() {
-            for place in &places {
-                let file = self.github.file_at(place, &base.sha, MAX_SPEC_BYTES);
-                if let Ok(Some(_)) = file.await {
-                    return AppError::usage(format!(
-                        "this pull request deletes the spec {place}, which {} has",
-                        base.branch
-                    ))
-                    .help("restore it; one of several specs goes with its folder, in a pull request that changes nothing but folders of specs that come or go; to end the use of the gate, remove its step from the workflow too");
-                }
-            }
-        }
-        written_spec::no_spec(&places.join(" and "))
     }
 
     /// The base of a pull request or a merge queue's run; `None` if the checkout's own policy counts. A pull request left its base
