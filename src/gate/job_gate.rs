@@ -195,20 +195,15 @@ impl<'a> JobGate<'a> {
             return None;
         }
         if let Some(commit) = &request.base {
-            let theirs = commit.key_of(&job.name);
+            let theirs = commit.code.get(&job.name);
             // What has not changed has nothing to be compared with.
             if theirs.is_some() && theirs == keys.code.as_ref() {
                 return None;
             }
             let (sha, branch) = (&commit.sha, commit.branch());
-            return Some(match commit.code.get(&job.name) {
-                Some(Err(why)) => format!(
-                    "There is no base to compare with: the code of commit {sha:.7} of {branch} cannot be known ({why}), and the history has no push or schedule run of {branch} that this one may read."
-                ),
-                Some(Ok(_)) | None => format!(
-                    "There is no base yet to compare with: the history has no run of commit {sha:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}."
-                ),
-            });
+            return Some(format!(
+                "There is no base yet to compare with: the history has no run of commit {sha:.7} of {branch} that this one may read, and none of a push or a schedule on {branch}."
+            ));
         }
         let is_increase = |line: &BudgetLine| line.kind.is_increase();
         let has_increase = job.budget.lines.iter().any(is_increase);

@@ -267,7 +267,7 @@ impl RunHistory {
         let Some(commit) = commit else {
             return Ok(None);
         };
-        let code = commit.key_of(&job.name).map(Key::to_string);
+        let code = commit.code.get(&job.name).map(Key::to_string);
         let entries = self.of_job(&job.name).await?;
         let wanted = BaseWanted {
             code_key: code.as_deref(),

@@ -20,18 +20,13 @@ pub(crate) struct BaseCommit {
     pub(crate) name: String,
     /// The full commit id.
     pub(crate) sha: String,
-    /// The code key that a run on this commit computes, or why it is unknown, by job name.
-    pub(crate) code: BTreeMap<String, Result<Key, String>>,
+    /// The code key that a run on this commit computes, by job name; none where it is unknown.
+    pub(crate) code: BTreeMap<String, Key>,
     /// The instance of each job at this commit, by job name.
     pub(crate) instances: BTreeMap<String, InstanceConfiguration>,
 }
 
 impl BaseCommit {
-    /// The code key of a job; `None` where it is unknown.
-    pub(crate) fn key_of(&self, job: &str) -> Option<&Key> {
-        self.code.get(job)?.as_ref().ok()
-    }
-
     /// The branch as the records of its runs name it.
     pub(crate) fn branch(&self) -> &str {
         self.name.strip_prefix("origin/").unwrap_or(&self.name)
@@ -64,16 +59,11 @@ impl BaseCommit {
         };
         let files = base_policy::spec_files(checkout, &sha, &sha, project, spec)?;
         let tree = checkout.tree(&sha)?;
-        Ok(Some(Self::of(&name, sha, files, Ok(&tree))))
+        Ok(Some(Self::of(&name, sha, files, &tree)))
     }
 
-    /// Reads the spec of a commit and computes its jobs' keys. `tree` is every path of the commit, or why it is unknown.
-    pub(crate) fn of(
-        name: &str,
-        sha: String,
-        files: Vec<BaseFile>,
-        tree: Result<&Tree, &str>,
-    ) -> Self {
+    /// Reads the spec of a commit and computes its jobs' keys. `tree` is every path of the commit.
+    pub(crate) fn of(name: &str, sha: String, files: Vec<BaseFile>, tree: &Tree) -> Self {
         let mut base = Self {
             name: name.to_owned(),
             sha,
@@ -89,13 +79,9 @@ impl BaseCommit {
             let name = &job.name;
             base.instances.insert(name.clone(), job.instance.clone());
             // Files count by their git blob id. A checkout that rewrites files (line ends, large file storage) has another key.
-            let key = tree.map_err(str::to_owned).and_then(|tree| {
-                let code = CodeTree::of(tree, CodeSelection::of(job, &place, &folder, None));
-                let code = code.map_err(|problem| problem.to_string())?;
-                let key = key_of_code(spec.backend, job, &code);
-                key.ok_or_else(|| "no file of its code is in that commit".to_owned())
-            });
-            base.code.insert(name.clone(), key);
+            let code = CodeTree::of(tree, CodeSelection::of(job, &place, &folder, None));
+            let key = code.map(|code| key_of_code(spec.backend, job, &code));
+            (base.code).extend(key.ok().flatten().map(|key| (name.clone(), key)));
         }
         base
     }

@@ -285,11 +285,15 @@ impl ChangeBase {
         };
         // GitHub lists no link's text; the checkout mostly has the same links.
         let tree = match github.tree(&left).await {
-            Ok(tree) => Ok(Tree::clone(&tree).knowing_links_of(project.files()?)),
-            Err(error) => Err(error.to_string()),
+            Ok(tree) => Tree::clone(&tree).knowing_links_of(project.files()?),
+            Err(error) => {
+                notes.push(format!(
+                    "The code of commit {left:.7} of {branch} is not known: {error}."
+                ));
+                Tree::default()
+            }
         };
-        let tree = tree.as_ref().map_err(String::as_str);
-        Ok(Some(BaseCommit::of(&branch, left, files, tree)))
+        Ok(Some(BaseCommit::of(&branch, left, files, &tree)))
     }
 }
 

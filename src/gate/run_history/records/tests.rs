@@ -182,7 +182,7 @@ fn the_base_commit_is_known_by_what_a_push_of_it_is_known_by() {
     checkout.write("canary-gate.yml", &SPEC.replace("\"!**/*.md\", ", ""));
     checkout.commit();
     let base = checkout.base_of("main");
-    assert_eq!(base.key_of("sums").copied(), pushed.code);
+    assert_eq!(base.code.get("sums").copied(), pushed.code);
     assert_ne!(checkout.keys().0.code, pushed.code);
     // And when the base goes on, it is still where the branch left it.
     checkout.git(&["checkout", "--quiet", "main"]);
