@@ -31,9 +31,9 @@ pub(crate) fn keep(
         return None;
     }
     let is_first = kept.is_empty();
-    let job = file_name(&canary.job);
-    let machines = file_name(&canary.instance.to_string());
-    let path = (project.state_folder().join(FOLDER)).join(free_name(kept, &job, &machines, number));
+    let machines = canary.instance.to_string();
+    let name = free_name(kept, &canary.job, &machines, number);
+    let path = project.state_folder().join(FOLDER).join(name);
     let text: String = lines.iter().map(|line| printed(line) + "\n").collect();
     let written = prepare(project, is_first)
         .and_then(|()| files::write_new(&path, text.as_bytes(), &project.root));
@@ -45,9 +45,12 @@ pub(crate) fn keep(
     Some(written_spec::from_here(&path))
 }
 
-/// `digits-local-3.log`, as progress numbers the canary. Where names of jobs become the same, with a further number.
+/// `digits-local-3.log`, as progress numbers the canary, whatever the job or its machines are called. Where names become the same, with
+/// a further number.
 fn free_name(kept: &mut BTreeSet<String>, job: &str, machines: &str, number: usize) -> String {
-    let stem = format!("{job}-{machines}-{number}");
+    let is_odd = |c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_';
+    let stem = format!("{job:.NAME_LENGTH$}-{machines:.NAME_LENGTH$}-{number}");
+    let stem = stem.replace(is_odd, "-");
     let again = (2..).map(|again| format!("{stem}-{again}.{EXTENSION}"));
     let names = std::iter::once(format!("{stem}.{EXTENSION}")).chain(again);
     let mut free = names.filter(|name| kept.insert(name.clone()));
@@ -82,19 +85,6 @@ fn prepare(project: &Project, is_first: bool) -> AppResult<()> {
     Ok(())
 }
 
-/// A name for a file, whatever the job or its machines are called. Two jobs may share it.
-fn file_name(job: &str) -> String {
-    let plain = |c: char| match c.is_ascii_alphanumeric() || c == '-' || c == '_' {
-        true => c,
-        false => '-',
-    };
-    let name: String = job.chars().map(plain).take(NAME_LENGTH).collect();
-    match name.trim_start_matches('-') {
-        "" => "job".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
 /// A line without what would move a terminal's cursor when the file is shown.
 fn printed(line: &str) -> String {
     let is_shown = |c: &char| !c.is_control() || *c == '\t';
@@ -107,16 +97,17 @@ mod tests {
 
     #[test]
     fn a_file_is_named_after_its_job_whatever_that_is_called() {
+        let mut kept = BTreeSet::new();
         for (job, name) in [
-            ("churn", "churn"),
-            ("../../etc/passwd", "etc-passwd"),
-            ("a b/c\u{1b}[2J", "a-b-c--2J"),
-            ("...", "job"),
-            ("", "job"),
+            ("churn", "churn-2x-local-3.log"),
+            ("churn", "churn-2x-local-3-2.log"),
+            ("../../etc/passwd", "------etc-passwd-2x-local-3.log"),
+            ("a b/c\u{1b}[2J", "a-b-c--2J-2x-local-3.log"),
         ] {
-            assert_eq!(file_name(job), name);
+            assert_eq!(free_name(&mut kept, job, "2x local", 3), name);
         }
-        assert_eq!(file_name(&"x".repeat(300)).len(), NAME_LENGTH);
+        let long = free_name(&mut kept, &"x".repeat(300), &"y".repeat(300), 3);
+        assert_eq!(long.len(), 2 * NAME_LENGTH + "--3.log".len());
     }
 
     #[test]
