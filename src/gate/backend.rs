@@ -107,10 +107,7 @@ pub(crate) async fn prepare<'a>(
     plan: &mut Plan,
 ) -> AppResult<BoxReady<'a>> {
     check_supply(&*session, plan)?;
-    // On this machine canaries need no price, but machine time that nothing would hold is refused here too.
-    if project.traits().is_remote || job.canary.max_seconds.is_some() {
-        check_prices(project, job, plan)?;
-    }
+    check_prices(project, job, plan)?;
     let planned = Planned {
         dataset,
         alternatives: &mut plan.all[1..],
@@ -137,8 +134,12 @@ pub(crate) async fn keys(
     Ok(keys)
 }
 
-/// Fails without a price for `instance` or machine time in its place; gives up alternatives without either.
-fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> OutsideResult<()> {
+/// Fails without a price for `instance` or machine time in its place; gives up alternatives without either. On this machine canaries
+/// need no price, but machine time that nothing would hold is refused here too.
+pub(crate) fn check_prices(project: &Project, job: &Job, plan: &mut Plan) -> OutsideResult<()> {
+    if !project.traits().is_remote && job.canary.max_seconds.is_none() {
+        return Ok(());
+    }
     let offer = project.offer(&job.instance);
     if let Some(unpriced) = offer.unpriced()
         && !plan.own().offer.counts_time()

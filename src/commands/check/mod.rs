@@ -186,26 +186,18 @@ fn planned(
     session: &dyn Session<'_>,
 ) -> CheckedThing {
     let offer = |instance: &_| project.canary_offer(job, instance, false);
-    let own = offer(&job.instance);
-    if project.traits().is_remote
-        && let Some(unpriced) = own.unpriced()
-        && !own.counts_time()
-    {
-        return CheckedThing::missing(
-            "price",
-            format!("no price is known for {unpriced}, so no canary is launched"),
-            "read those that AWS publishes with `canary-gate prices update`, or write one under `prices`, or `canary.max_seconds`",
-        );
-    }
     let (alone, known) = (Alternatives::Skip, KnownBefore::default());
     match plan::plan(job, &listed.dataset, &offer, alone, known) {
         Ok(mut plan) => {
+            if let Err(error) = backend::check_prices(project, job, &mut plan) {
+                return CheckedThing::refused("price", error);
+            }
             if let Err(error) = backend::check_supply(session, &mut plan) {
                 return CheckedThing::refused("plan", error);
             }
             let price = match (plan.total_worst_case(), plan.own().worst_case) {
                 (Some(worst), _) => format!("they cost at most {worst}"),
-                (None, Some(worst)) => format!("they take at most {}", own.counted(worst)),
+                (None, Some(worst)) => format!("they take at most {}", plan.own().offer.counted(worst)),
                 (None, None) => "without a price they cost nothing".to_owned(),
             };
             let said = format!("there are data for canaries of several sizes; {price}");
