@@ -16,7 +16,7 @@ use crate::gate::{Runner, ended_pools, failure_logs};
 use crate::instance::Offer;
 use crate::measurement::{Measurement, Outcome, Reused};
 use crate::outside_error::OutsideError;
-use crate::plan::{self, Account, KeptMachines, Limit, Reservation};
+use crate::plan::{self, Account, KeptMachines, Reservation};
 use crate::spec::Job;
 use crate::units::{Seconds, Usd};
 
@@ -44,10 +44,8 @@ pub(crate) enum CanaryFate {
     Known,
     /// It is not waited for, and may cost so much.
     Left(CanaryState, Option<Usd>),
-    /// This limit refused it.
-    TooExpensive(Limit),
-    /// There is no room for it, for this reason.
-    NoRoom(String),
+    /// Money or room refused it, for this reason.
+    Refused(String),
     /// Its turn did not come.
     NotLaunched,
     /// It could not be run or read.
@@ -61,9 +59,8 @@ pub(crate) struct Ran {
     pub(crate) measurements: Vec<Measurement>,
     /// The first error, before others one that a person must fix; `None` where the batch did not break off.
     pub(crate) failure: Option<AppError>,
-    /// The number of canaries that were not launched, since earlier ones cost more than expected.
-    pub(crate) too_expensive: usize,
-    /// Those that nobody waits for, and those without money or room, by their place.
+    /// Those that nobody waits for, and those without money or room, by their place. Of canaries that are waited for only such as earlier
+    /// ones, which cost more than expected, left no money for.
     pub(crate) standing: Vec<(usize, CanaryFate)>,
 }
 
@@ -79,10 +76,7 @@ impl From<Vec<CanaryFate>> for Ran {
                     ran.failure = known.or(Some(error));
                 }
                 CanaryFate::NotLaunched => {}
-                fate => {
-                    ran.too_expensive += usize::from(matches!(fate, CanaryFate::TooExpensive(_)));
-                    ran.standing.push((place, fate));
-                }
+                fate => ran.standing.push((place, fate)),
             }
         }
         ran
@@ -188,7 +182,7 @@ impl OpenBill {
         }
         match state {
             CanaryState::HeldBack => CanaryFate::NotLaunched,
-            CanaryState::NoRoom(error) => CanaryFate::NoRoom(AppError::from(error).in_a_line()),
+            CanaryState::NoRoom(error) => CanaryFate::Refused(AppError::from(error).in_a_line()),
             state => CanaryFate::Left(state, self.worst),
         }
     }
@@ -206,7 +200,7 @@ impl Batch<'_> {
         }
         // The money left no time for it.
         if run.max_runtime.is_some_and(|limit| limit.0 <= 0.0) {
-            return CanaryFate::TooExpensive(account.limit());
+            return self.refuse();
         }
         if let Some(records) = by.records {
             match records.found(run).await {
@@ -227,7 +221,7 @@ impl Batch<'_> {
         let worst = plan::worst_case(std::slice::from_ref(run), &offer);
         let worst = worst.map(|worst| worst + longest.unwrap_or_default());
         let Some(reserved) = account.reserve(worst.unwrap_or_default()) else {
-            return CanaryFate::TooExpensive(account.limit());
+            return self.refuse();
         };
         // What only counts is no cost.
         let worst = worst.filter(|_| !offer.counts_time());
@@ -367,6 +361,12 @@ impl Batch<'_> {
             runner.say_of(job, &format!("its log: {path}"));
             of.log = Some(path);
         }
+    }
+
+    /// Its worst case is above what the account has left.
+    fn refuse(&self) -> CanaryFate {
+        let limit = self.by.account.limit();
+        CanaryFate::Refused(format!("what is left of {limit} does not cover it"))
     }
 
     fn lose(&self, error: AppError) -> CanaryFate {

@@ -116,7 +116,8 @@ fn said(
     instance: &InstanceConfiguration,
 ) -> (Verdict, Reason) {
     let here = canaries.iter().filter(|(run, _)| run.instance == *instance);
-    let there = (here.clone()).filter(|(_, fate)| fate.why_not_started().is_none());
+    let is_there = |fate: &CanaryFate| !matches!(fate, CanaryFate::Refused(_));
+    let there = here.clone().filter(|(_, fate)| is_there(fate));
     let there: Vec<CanaryRun> = there.map(|(run, _)| run.clone()).collect();
     if !plan::is_enough(&there) {
         let (there, planned) = (there.len(), here.count());
@@ -150,15 +151,6 @@ impl CanaryFate {
             _ => None,
         }
     }
-
-    /// `None` where it is there.
-    fn why_not_started(&self) -> Option<String> {
-        match self {
-            Self::TooExpensive(limit) => Some(format!("what is left of {limit} does not cover it")),
-            Self::NoRoom(why) => Some(why.clone()),
-            _ => None,
-        }
-    }
 }
 
 fn for_at_most(worst: Option<Usd>) -> String {
@@ -167,9 +159,9 @@ fn for_at_most(worst: Option<Usd>) -> String {
 
 /// What became of a canary, in one line.
 fn line(run: &CanaryRun, fate: &CanaryFate) -> String {
-    let said = match (fate, fate.why_not_started()) {
-        (_, Some(why)) => format!("not started: {why}"),
-        (CanaryFate::Left(state, worst), None) => match state {
+    let said = match fate {
+        CanaryFate::Refused(why) => format!("not started: {why}"),
+        CanaryFate::Left(state, worst) => match state {
             CanaryState::Running {
                 training_job,
                 payer: CanaryPayer::ThisRun,

@@ -360,9 +360,9 @@ impl<'a> Lab<'a> {
         let mut note = None;
         let mut done = None;
         match batch.kind {
-            BatchKind::Fixed if ran.too_expensive > 0 && is_waited_for => {
+            BatchKind::Fixed if !ran.standing.is_empty() && is_waited_for => {
                 let of = batch.earlier.to_come.unwrap_or_default() + batch.runs.len();
-                note = Some(design.refused(ran.too_expensive, of));
+                note = Some(design.refused(ran.standing.len(), of));
             }
             BatchKind::Count if is_empty && ran.failure.is_none() && !is_over => {
                 note = Some(design.refused_count(&batch.runs[0]));

@@ -106,7 +106,7 @@ async fn measure(job: &Job, max_spend: Option<Usd>, runner: &Runner<'_>) -> AppR
             (Some(small), _) if plan.own().passes_over(from_ref(&small)) => smaller = Some(small),
             (Some(measurement), _) => return Ok((measurement, smaller)),
             (None, Some(error)) => return Err(error.during("running the canary")),
-            (None, None) if smaller.is_none() && ran.too_expensive > 0 => {
+            (None, None) if smaller.is_none() && !ran.standing.is_empty() => {
                 let (name, most) = (&job.name, worst.as_deref().unwrap_or("more"));
                 let what = format!(
                     "the smallest canary of job `{name}` may take {most}, which is above its limit"
