@@ -197,7 +197,9 @@ fn planned(
             }
             let price = match (plan.total_worst_case(), plan.own().worst_case) {
                 (Some(worst), _) => format!("they cost at most {worst}"),
-                (None, Some(worst)) => format!("they take at most {}", plan.own().offer.counted(worst)),
+                (None, Some(worst)) => {
+                    format!("they take at most {}", plan.own().offer.counted(worst))
+                }
                 (None, None) => "without a price they cost nothing".to_owned(),
             };
             let said = format!("there are data for canaries of several sizes; {price}");

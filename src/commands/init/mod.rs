@@ -132,17 +132,7 @@ fn refuse_beside_another(file: &Path) -> AppResult<()> {
     let Some(other) = written_spec::other_than(file) else {
         return Ok(());
     };
-    let (shown, right) = (other.display(), other.with_extension("yml"));
-    Err(match right == other {
-        true => AppError::usage(format!("{shown} is already the spec of this checkout")).help(format!(
-            "add the job there; `--force` writes {here} all the same, and from a folder only the nearest spec counts"
-        )),
-        false => AppError::usage(format!(
-            "{shown} is already there, under a name that is not looked for"
-        ))
-        .help(format!(
-            "rename it to {}; `--force` writes {here} all the same",
-            right.display()
-        )),
-    })
+    Err(AppError::usage(format!("{} is already there", other.display())).help(format!(
+        "add the job there, in a file that is called canary-gate.yml; `--force` writes {here} all the same, and from a folder only the nearest spec counts"
+    )))
 }
