@@ -36,12 +36,6 @@ pub(crate) async fn forecast(arguments: &ForecastArguments, loudness: Loudness) 
     let refused = || AppError::usage(format!("the measurements {file} cannot be read"));
     let mut recorded = recorded::read(&arguments.file, files::LARGEST_TEXT, refused)?;
     if let Some(name) = &arguments.as_job {
-        if let Some(asked) = arguments.jobs.iter().find(|asked| *asked != name) {
-            return Err(AppError::usage(format!(
-                "`--as-job {name}` takes all rows for job `{name}`, and `--job {asked}` asks for another"
-            ))
-            .help("give one of the two"));
-        }
         for measurement in &mut recorded.measurements {
             measurement.job.clone_from(name);
         }
