@@ -20,13 +20,6 @@ pub(crate) fn secrets(pass_env: &[String]) -> SecretMask {
 /// A variable named with `--pass-env` and not set is an error: the training code would fail without it.
 pub(crate) fn environment(pass_env: &[String]) -> AppResult<Vec<(OsString, OsString)>> {
     for name in pass_env {
-        let valid = !name.is_empty() && !name.contains(['=', '\0']);
-        if !valid {
-            return Err(AppError::usage(format!(
-                "`--pass-env {name}` is not the name of a variable"
-            ))
-            .help("give the name alone; its value is taken from the environment"));
-        }
         if matches!(name.as_str(), "HOME" | "TMPDIR") || name.starts_with("SM_") {
             return Err(AppError::usage(format!(
                 "`--pass-env {name}`: a canary gets its own {name}"
@@ -36,7 +29,7 @@ pub(crate) fn environment(pass_env: &[String]) -> AppResult<Vec<(OsString, OsStr
         if std::env::var_os(name).is_none() {
             return Err(
                 AppError::usage(format!("`--pass-env {name}`: the variable is not set"))
-                    .help("set it, or take the flag off"),
+                    .help("set it, and give its name alone; or take the flag off"),
             );
         }
     }
