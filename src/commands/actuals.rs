@@ -22,12 +22,8 @@ pub(crate) async fn actuals(arguments: &ActualsArguments, loudness: Loudness) ->
     let mut project = Project::load(&arguments.spec).await?;
     project.open_folders(&arguments.data)?;
     let jobs = changed_files::named_jobs(&arguments.jobs, &project)?;
-    let traits = project.traits();
-    if !traits.runs_here {
-        let refusal = match traits.replays {
-            true => "`actuals --run` runs the full job, and the replay backend runs nothing",
-            false => "`actuals --run` runs the full job, which is done on this machine only",
-        };
+    if !project.traits().runs_here {
+        let refusal = "`actuals --run` runs the full job, which is done on this machine only";
         return Err(AppError::usage(refusal).help("choose `backend: local` for it"));
     }
     let mut interruption = signals::watch()?;

@@ -33,12 +33,8 @@ pub(crate) async fn backend_of(
     pass_env: &[String],
     tags: RunTags,
 ) -> AppResult<Box<dyn Backend>> {
-    let traits = project.traits();
-    if !traits.runs_here && !pass_env.is_empty() {
-        let why = match traits.replays {
-            true => "has no effect: a replayed canary runs nothing",
-            false => "has no effect: a training job gets the spec's `environment`",
-        };
+    if !project.traits().runs_here && !pass_env.is_empty() {
+        let why = "has no effect: only canaries on this machine get the caller's variables";
         warn("--pass-env", why);
     }
     Ok(match project.spec.backend {
