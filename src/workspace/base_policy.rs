@@ -391,15 +391,9 @@ fn read(place: &str, bytes: &[u8]) -> Result<Spec, String> {
 
 /// A note that jobs are removed; `None` if there are none.
 pub(crate) fn removed_note(policy: &ProjectPolicy) -> Option<String> {
-    let removed = policy.changes.removed_jobs.as_slice();
-    let noun = if removed.len() == 1 { "job" } else { "jobs" };
-    let names = match removed.len() > MOST_NAMES {
-        true => grammar::first_of(removed, MOST_NAMES),
-        false => grammar::list(removed),
-    };
+    let removed = &policy.changes.removed_jobs;
+    let names = grammar::at_most(removed.iter().cloned(), MOST_NAMES).join(", ");
     (!removed.is_empty()).then(|| {
-        format!(
-            "This pull request removes {noun} {names} from the spec, so nothing of it is checked."
-        )
+        format!("Nothing is checked of jobs that this pull request removes from the spec: {names}.")
     })
 }
