@@ -3,30 +3,35 @@
 //! What is needed least goes first: every folded part, then the sentences beside the table, then rows of the table, those of
 //! alternatives first. The verdict of the worst job is always there, and what is left out is said.
 
-use super::document::{Block, Document, DocumentLine, FoldKind, Headline, Table};
+use super::document::{Block, Document, DocumentLine, FoldKind, Table};
 use super::template::Template;
-use super::{JobReport, Label, Mark, Prose, Report, compose, failures, markdown, words};
-use crate::exit;
-use crate::grammar;
+use super::{Label, Prose, Report, compose, failures, markdown};
+
+const ROWS: &str = "Rows of the table";
 
 /// The report in at most `limit` bytes of Markdown, which are enough for a comment in either reading of GitHub's limit:
 /// characters or bytes. Its last line says that the comment is kept up to date.
 ///
-/// Under a few kilobytes there may be room for nothing but the verdict in two words.
+/// Under a few kilobytes there may be room for nothing but the first headline, which is always there.
 pub fn render_within(report: &Report, limit: usize) -> String {
     let mut document = compose::document(report);
     document.footer = Prose::fill("{} · updated when the code changes", [document.footer]);
-    let (mut parts, mut rows) = (Vec::new(), 0);
+    let mut parts = Vec::new();
     loop {
-        document.left_out = left_out(report, &parts, rows);
+        document.left_out = left_out(report, &parts);
         let text = markdown::lay_out(&document);
         if text.len() <= limit {
             return text;
         }
-        match cut(&mut document, limit, text.len()) {
-            Some(Cut::Part(part)) => parts.push(part),
-            Some(Cut::Rows(count)) => rows += count,
-            None => return verdict_alone(report, limit),
+        let Some(part) = cut(&mut document, limit, text.len()) else {
+            let headlines = document.headlines;
+            return markdown::lay_out(&Document {
+                headlines,
+                ..Document::default()
+            });
+        };
+        if !parts.contains(&part) {
+            parts.push(part);
         }
     }
 }
@@ -39,87 +44,62 @@ pub fn page_within(report: &Report, template: Option<&Template>, limit: usize) -
     }
 }
 
-/// What was taken out of a document.
-enum Cut {
-    Part(Prose),
-    Rows(usize),
-}
-
-/// Takes out what is needed least: a part, or as many rows of a table as of so many bytes are too many. `None` where nothing more can go.
-fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Cut> {
+/// Takes out what is needed least, and names it: a part, or as many rows of a table as of so many bytes are too many. `None` where
+/// nothing more can go.
+fn cut(document: &mut Document, limit: usize, length: usize) -> Option<Prose> {
     let fewer = |table: &mut Table, least: usize| {
         let rows = table.rows.len();
-        table.keep((rows * limit / length).clamp(least, rows - 1))
+        table.keep((rows * limit / length).clamp(least, rows - 1));
     };
-    let part = |title| Cut::Part(Prose::own(title));
     let folds = document.folds.iter().enumerate();
     let least = folds.min_by_key(|(_, fold)| fold.kind);
     if let Some((place, fold)) = least
         && fold.kind != FoldKind::Rows
     {
-        return Some(Cut::Part(document.folds.remove(place).title));
+        return Some(document.folds.remove(place).title);
     }
     // What a change does to its own limits is never out of sight.
     let is_policy = |line: &DocumentLine| line.label == Label::POLICY;
     let warnings = std::mem::take(&mut document.warnings);
     if !warnings.is_empty() || !document.remarks.iter().all(is_policy) {
         document.remarks.retain(is_policy);
-        return Some(part("The sentences beside the table"));
+        return Some(Prose::own("The sentences beside the table"));
     }
     let without_causes = failures::without_causes(document.blocks.clone());
     if without_causes != document.blocks {
         document.blocks = without_causes;
-        return Some(part("The causes of what went wrong"));
+        return Some(Prose::own("The causes of what went wrong"));
     }
     if let Some(fold) = document.folds.first_mut()
         && let Some(Block::Table(table)) = fold.blocks.first_mut()
     {
-        let dropped = fewer(table, 0);
+        fewer(table, 0);
         if table.rows.is_empty() {
             document.folds.clear();
         }
-        return Some(Cut::Rows(dropped));
+        return Some(Prose::own(ROWS));
     }
     if let Some(table) = &mut document.table
         && table.rows.len() > 1
     {
-        return Some(Cut::Rows(fewer(table, 1)));
+        fewer(table, 1);
+        return Some(Prose::own(ROWS));
     }
     if document.headlines.len() > 1 {
         document.headlines.truncate(document.headlines.len() / 2);
-        return Some(part("Verdicts"));
+        return Some(Prose::own("Verdicts"));
     }
     let has_blocks = !std::mem::take(&mut document.blocks).is_empty();
-    has_blocks.then(|| part("What could not be checked"))
+    has_blocks.then(|| Prose::own("What could not be checked"))
 }
 
-fn left_out(report: &Report, parts: &[Prose], rows: usize) -> Option<DocumentLine> {
-    let rows = (rows > 0).then(|| grammar::count(rows, "row") + " of the table");
-    let parts = parts.iter().cloned().chain(rows.map(Prose::literal));
-    let parts = Prose::joined(parts, "; ");
+fn left_out(report: &Report, parts: &[Prose]) -> Option<DocumentLine> {
+    let parts = Prose::joined(parts.iter().cloned(), "; ");
     let run = report.run_url.as_deref().and_then(Prose::run);
     let run = run.unwrap_or_else(|| Prose::own("the run"));
     let is_cut = !parts.is_empty();
     let text = Prose::fill("{}. The whole report is on the page of {}.", [parts, run]);
     is_cut.then(|| DocumentLine::new(Label::LEFT_OUT, text))
-}
-
-/// Where nothing else fits.
-fn verdict_alone(report: &Report, limit: usize) -> String {
-    let is_drift = report.exit_code == exit::DRIFT;
-    let (mark, words) = if is_drift && report.jobs.iter().any(JobReport::has_drifted) {
-        (Mark::ROSE, "drifted")
-    } else if report.failures.is_empty() {
-        (Mark::from(report.verdict), words::phrase(report.verdict))
-    } else {
-        (Mark::BAD, "could not check")
-    };
-    let headline = Headline::of(mark, Prose::own(words));
-    let mut text = format!("{}\n", markdown::headline(&headline));
-    while text.len() > limit {
-        text.pop();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -171,7 +151,7 @@ mod tests {
         assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
         let text = shorter(text.len() - 1);
         assert!(text.contains("| **ml.m5.2xlarge** |"), "{text}");
-        assert!(text.contains("1 row of the table."), "{text}");
+        assert!(text.contains("; Rows of the table."), "{text}");
     }
 
     /// `count` jobs of which each third is over its budget, with text of this kind.
@@ -232,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_loses_whole_rows_and_says_how_many() {
+    fn a_table_loses_whole_rows_and_says_so() {
         for (jobs, alternatives) in [(300, 5), (40, 40)] {
             let report = many(
                 jobs,
@@ -249,9 +229,7 @@ mod tests {
             assert!(headings[1].starts_with("❌ 1 a reason"), "{}", headings[1]);
             assert_eq!(headings.len(), 6);
             assert!(rows >= 200, "{rows}");
-            let total = jobs * (1 + alternatives);
-            let left_out = format!("{} rows of the table.", total - rows);
-            assert!(text.contains(&left_out), "{text}");
+            assert!(text.contains("; Rows of the table."), "{text}");
             // Those over budget first, then the other judged ones, and then alternatives.
             let is_shown = |job: &usize| text.contains(&format!("| {job} a reason"));
             assert!(
@@ -289,12 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_fits_the_verdict_stands_alone() {
-        let report = samples::of("over-budget");
-        assert_eq!(render_within(&report, 100), "### ❌ over budget\n");
-        assert_eq!(render_within(&report, 0), "");
-        let drifted = samples::of("drifted");
-        assert_eq!(render_within(&drifted, 100), "### 📈 drifted\n");
+    fn where_nothing_fits_the_first_headline_stands_alone() {
+        let text = render_within(&samples::of("over-budget"), 100);
+        assert!(text.starts_with("### ❌ `churn` over budget: "), "{text}");
+        assert_eq!(text.trim_end().lines().count(), 1);
     }
 
     fn texts() -> impl Strategy<Value = String> {
