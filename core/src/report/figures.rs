@@ -2,7 +2,7 @@
 
 use super::background::{abscissa, completed};
 use super::budget_lines::highest_canary;
-use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, highest};
+use super::plot::{self, AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape};
 use super::words::{self, Quantity};
 use super::{InstanceForecast, JobReport, Prose};
 use crate::forecast::{Estimate, EstimateAtShare};
@@ -13,26 +13,10 @@ use crate::units::Seconds;
 const MOST_ROWS: usize = 16;
 /// Configurations whose law is drawn; of more the table has the numbers.
 const LAWS_SHOWN: usize = 5;
-/// An end of an interval that is further off would press all others flat.
-const FURTHEST_END: f64 = 4.0;
-/// A limit further off would press the line flat.
-const LIMIT_SHOWN_TO: f64 = 4.0;
-/// In percent of a machine: what would need more than twice of it needs no finer drawing.
-const FURTHEST_SHARE: f64 = 200.0;
 /// The steps of a law's curve, enough to show a bend.
 const STEPS: u32 = 40;
 /// Canaries that a description names.
 const CANARIES_NAMED: usize = 12;
-
-/// The upper end as far as it is drawn.
-fn shown_upper(estimate: &Estimate) -> f64 {
-    estimate.upper.min(FURTHEST_END * estimate.point)
-}
-
-/// A limit that is not so far above that it would press all else flat.
-fn near_limit(forecast: &InstanceForecast, metric: Metric, highest: f64) -> Option<f64> {
-    (forecast.most(metric)).filter(|limit| *limit <= LIMIT_SHOWN_TO * highest)
-}
 
 /// Each configuration beside the others.
 pub(super) fn compared(job: &JobReport) -> Vec<Plot> {
@@ -52,12 +36,13 @@ fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
     let all: Vec<_> = all.filter_map(|one| Some((one, known(one)?))).collect();
     let rows = &all[..all.len().min(MOST_ROWS)];
     let judged = job.forecasts.first()?;
-    let top = highest(rows.iter().map(|(_, estimate)| shown_upper(estimate)));
-    let limit = near_limit(judged, metric, top);
     let is_share = matches!(metric, Metric::Memory | Metric::GpuMemory);
     let whole = is_share.then_some(100.0);
-    let top = highest([top].into_iter().chain(limit).chain(whole));
-    let top = whole.map_or(top, |_| top.min(FURTHEST_SHARE));
+    let limit = judged.most(metric);
+    let points = rows.iter().map(|(_, estimate)| estimate.point);
+    let ends = rows.iter().map(|(_, estimate)| estimate.upper);
+    let top = plot::top(points.chain(whole), ends.chain(limit));
+    let limit = limit.filter(|limit| *limit <= top);
     let unit = AxisUnit::up_to(metric.unit(), top).filter(|_| !rows.is_empty())?;
     let y = PlotAxis::names(rows.iter().map(|(one, _)| one.instance.to_string()));
     let limits = [(whole, PlotColour::Orange), (limit, PlotColour::Green)];
@@ -72,7 +57,7 @@ fn intervals(job: &JobReport, metric: Metric) -> Option<Plot> {
             true => PlotColour::Purple,
             false => PlotColour::Blue,
         };
-        let ends = [estimate.lower, estimate.point, shown_upper(estimate)];
+        let ends = [estimate.lower, estimate.point, estimate.upper];
         let [lower, point, upper] = ends.map(|end| (unit.of(end), place));
         let shapes = [
             PlotShape::Whisker(lower, upper),
@@ -129,11 +114,11 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
         is_drawn.then_some((share, time))
     });
     let canaries: Vec<(f64, f64)> = canaries.collect();
-    let top = highest([full.point, shown_upper(&full), law.at(1.0)]);
     let limit = forecast.most(Metric::Time);
-    let near = near_limit(forecast, Metric::Time, top);
     let times = canaries.iter().map(|(_, time)| *time);
-    let top = highest([top].into_iter().chain(times).chain(near));
+    let points = times.chain([full.point, law.at(1.0)]);
+    let top = plot::top(points, limit.into_iter().chain([full.upper]));
+    let near = limit.filter(|limit| *limit <= top);
     let unit = AxisUnit::up_to(Quantity::Time, top)?;
     let in_unit = |(share, time): (f64, f64)| (share * 100.0, unit.of(time));
     // Empty in reports of older versions, and where its own canaries do not say. One law alone may lie off the points that several
@@ -150,7 +135,7 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let curve: Vec<(f64, f64)> = curve.into_iter().map(in_unit).collect();
     let band = between.iter();
     let band = band.map(|one| (one.share * 100.0, unit.of(one.lower), unit.of(one.upper)));
-    let ends = [full.lower, full.point, shown_upper(&full)];
+    let ends = [full.lower, full.point, full.upper];
     let [lower, point, upper] = ends.map(|end| in_unit((1.0, end)));
     let points = canaries.iter().copied().map(in_unit).collect();
     let across = near.map(|near| PlotShape::Dashes([0.0, 1.0].map(|end| in_unit((end, near)))));

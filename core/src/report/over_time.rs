@@ -2,22 +2,18 @@
 
 use jiff::Timestamp;
 
-use super::plot::{AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, place_of_time};
+use super::plot::{
+    self, AxisUnit, PLOT_LINES, Plot, PlotAxis, PlotColour, PlotShape, place_of_time,
+};
 use super::words::{self, Quantity, count};
 use super::{Prose, drift};
-use crate::drift::Drift;
+use crate::drift::{Check, Drift};
 use crate::forecast::Estimate;
 
 /// The most points of the line, so that a page of many jobs stays small.
 const MOST_POINTS: usize = 100;
 /// More points would hide the line.
 const MOST_DOTS: usize = 40;
-/// An end of an interval, or a limit, that is so many times the highest point is beyond the plot.
-const BEYOND: f64 = 2.5;
-/// More checks than this run into each other.
-const CHECKS_SHOWN: usize = 60;
-/// A level that is further off would press all others flat, and only a report that somebody edited has one.
-const HIGHEST_LEVEL: f64 = 1000.0;
 
 /// A point of the line.
 pub(super) type TimedEstimate = (Timestamp, Estimate);
@@ -50,21 +46,18 @@ impl OverTime {
         let (newest, last) = *self.points.last()?;
         let drawn = &self.points[self.points.len().saturating_sub(MOST_POINTS)..];
         let measured = self.measured.iter().rev().take(MOST_DOTS);
-        let highest = (drawn.iter().map(|(_, estimate)| estimate.point))
-            .chain(measured.clone().map(|(_, value)| *value))
-            .fold(0.0, f64::max);
-        let near = |value: &f64| is_sound(quantity, *value) && *value <= highest * BEYOND;
-        let tops = drawn.iter().map(|(_, estimate)| estimate.upper);
-        let top = tops.chain(self.limit).filter(near).fold(highest, f64::max);
+        let found = drawn.iter().map(|(_, estimate)| estimate.point);
+        let found = found.chain(measured.clone().map(|(_, value)| *value));
+        let ends = drawn.iter().map(|(_, estimate)| estimate.upper);
+        let top = plot::top(found, ends.chain(self.limit));
+        let near = |limit: &f64| *limit <= top;
         let unit = AxisUnit::up_to(quantity, top)?;
         let at = |at: &Timestamp, value: f64| (place_of_time(*at), unit.of(value));
         let times = drawn.iter().map(|(at, _)| *at);
         let times = times.chain(measured.clone().map(|(at, _)| *at));
         let x = PlotAxis::times(times.clone().min()?, times.max()?);
         let ends = |(time, estimate): &TimedEstimate| {
-            let or_point = |end: f64| if end.is_nan() { estimate.point } else { end };
-            let [lower, upper] = [estimate.lower, estimate.upper].map(or_point);
-            let (lower, upper) = (unit.of(lower.max(0.0)), unit.of(upper));
+            let [lower, upper] = [estimate.lower, estimate.upper].map(|end| unit.of(end));
             (place_of_time(*time), lower, upper)
         };
         let interval = match drawn {
@@ -118,15 +111,8 @@ impl OverTime {
 
 /// Each check's level in percent of the baseline, and what is allowed. `None` for fewer than two checks.
 pub(super) fn checks(drift: &Drift) -> Option<Plot> {
-    let skipped = drift.checks.len().saturating_sub(CHECKS_SHOWN);
-    let checks = drift.checks[skipped..].iter();
-    let checks = checks.filter(|check| check.level_percent.is_finite());
-    let points = checks.map(|check| {
-        let level = check.level_percent.clamp(0.0, HIGHEST_LEVEL);
-        (check.at, Estimate::exactly(level))
-    });
-    let points: Vec<TimedEstimate> = points.collect();
-    let are_several = points.len() > 1;
+    let level = |check: &Check| (check.at, Estimate::exactly(check.level_percent));
+    let points: Vec<TimedEstimate> = drift.checks.iter().map(level).collect();
     let lowest = points.iter().map(|(_, level)| level.point);
     let plot = OverTime {
         title: match drift.change.cost_usd {
@@ -139,10 +125,13 @@ pub(super) fn checks(drift: &Drift) -> Option<Plot> {
         measured: Vec::new(),
         points,
     };
-    let plot = plot.plot().filter(|_| are_several)?;
+    let plot = plot.plot()?;
+    let has = |wanted: fn(&PlotShape) -> bool| plot.marks.iter().any(|(_, shape)| wanted(shape));
+    if !has(|shape| matches!(shape, PlotShape::Line(_))) {
+        return None;
+    }
     let since = drift::since(drift).map_or(String::new(), |day| format!(" since {day}"));
-    let mut shapes = plot.marks.iter().map(|(_, shape)| shape);
-    let has_limit = shapes.any(|shape| matches!(shape, PlotShape::Dashes(_)));
+    let has_limit = has(|shape| matches!(shape, PlotShape::Dashes(_)));
     let green = words::only_where(has_limit, || {
         let allowed = drift.limit_percent.exact();
         format!("; the green one is {allowed} above the baseline, which is allowed")
@@ -170,12 +159,12 @@ mod tests {
         drift.checks[4].level_percent = 1e300;
         drift.limit_percent = Percent(1e300);
         let drawn = block(&drift);
-        let points = "    line [100, 103.1, 0, 1000, 124.5, 126]\n```";
+        let points = "    line [100, 103.1, 124.5, 126]\n```";
         assert!(drawn.contains(points), "{drawn}");
         let check = drift.checks[0].clone();
         drift.checks = vec![check; 10_000];
         let drawn = block(&drift);
-        let numbered = "x-axis \"checks, the newest last\" 1 --> 60\n";
+        let numbered = "x-axis \"checks, the newest last\" 1 --> 100\n";
         assert!(drawn.contains(numbered), "{drawn}");
         drift.checks.truncate(1);
         assert_eq!(checks(&drift), None);

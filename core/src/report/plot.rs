@@ -6,6 +6,8 @@ use super::text::Prose;
 use super::words::{self, Quantity};
 use crate::units::{Seconds, count_as_float};
 
+/// An end of an interval, or a limit, that is so many times the highest point is beyond the plot.
+const FURTHEST: f64 = 4.0;
 /// Between dates of an axis.
 const STRETCHES: i32 = 3;
 
@@ -55,10 +57,17 @@ pub(super) enum PlotColour {
     Orange,
 }
 
-/// The highest of the values that are finite and above 0; 0 without one.
-pub(super) fn highest(values: impl IntoIterator<Item = f64>) -> f64 {
-    let finite = values.into_iter().filter(|value| value.is_finite());
-    finite.fold(0.0, f64::max)
+/// The end of an axis that shows these points, and those ends and limits that do not press them flat; 0 where no point is finite
+/// and above 0.
+pub(super) fn top(
+    points: impl IntoIterator<Item = f64>,
+    further: impl IntoIterator<Item = f64>,
+) -> f64 {
+    let finite = points.into_iter().filter(|point| point.is_finite());
+    let highest = finite.fold(0.0, f64::max);
+    let near = further.into_iter();
+    let near = near.filter(|value| *value <= FURTHEST * highest);
+    near.fold(highest, f64::max)
 }
 
 /// One axis of a plot. Its range is finite and never empty, whatever it was made of.

@@ -1,7 +1,6 @@
 //! A plot as an SVG, drawn by the crate `plotters` in colours that follow the page. Numbers stand on its axes, and its words say the
 //! same to those who do not see it.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
@@ -24,8 +23,8 @@ const WORDS_LETTERS: usize = 40;
 const THIN: u32 = 3;
 const THICK: u32 = 9;
 const POINT: u32 = 16;
-/// Points closer than one of so many parts of an axis are one.
-const CELLS: f64 = 240.0;
+/// More canaries stand in one place, and would make a large page.
+const MOST_POINTS: usize = 400;
 const WHISKER_END: i32 = 18;
 
 /// Stand for colours while they are drawn, and become their variables after.
@@ -124,13 +123,7 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
                 area.draw(&Polygon::new(around, colour.mix(0.2).filled()))?;
             }
             PlotShape::Points(points) => {
-                // Of a thousand canaries many stand in one place.
-                let mut drawn = HashSet::new();
-                let cell = |(x, y): &(f64, f64)| {
-                    let cells = [plot.x.place(*x), plot.y.place(*y)];
-                    cells.map(|place| (place * CELLS).round().to_bits())
-                };
-                for point in points.iter().filter(|point| drawn.insert(cell(point))) {
+                for point in points.iter().take(MOST_POINTS) {
                     area.draw(&Circle::new(*point, POINT, colour.filled()))?;
                 }
             }
