@@ -162,7 +162,7 @@ pub fn for_terminal(text: &str, limit: usize) -> String {
 /// Lines for a terminal with their spaces kept: an excerpt of a file with a mark below.
 pub fn lines_for_terminal(text: &str, limit: usize) -> impl Iterator<Item = String> {
     let lines = text.lines();
-    lines.map(move |line| without_commands(&cleaned(line, limit, Spaces::Kept)))
+    lines.map(move |line| without_commands(&clean_line(line, limit)))
 }
 
 /// Text of several lines as a fenced block, with its spaces kept: an excerpt of a file with a mark below. At most `lines`
@@ -193,7 +193,7 @@ pub fn without_quick_actions(text: &str) -> String {
 fn excerpt(text: &str, limit: usize, lines: usize) -> Vec<String> {
     let mut all = text.lines();
     let shown = all.by_ref().take(lines);
-    let shown = shown.map(|line| cleaned(line, limit, Spaces::Kept));
+    let shown = shown.map(|line| clean_line(line, limit));
     let mut shown: Vec<String> = shown.collect();
     let further = all.count();
     if further > 0 {
@@ -215,41 +215,31 @@ pub fn for_spreadsheet(text: &str, limit: usize) -> String {
 
 /// One line of visible text, for what escapes it.
 pub fn clean(text: &str, limit: usize) -> String {
-    cleaned(text, limit, Spaces::Single)
+    let visible = visible(text, limit);
+    let words = Vec::from_iter(visible.split_whitespace());
+    shorten(&redact(&words.join(" ")), limit)
 }
 
-/// The same with its spaces as they are to be.
-fn cleaned(text: &str, limit: usize, spaces: Spaces) -> String {
-    // Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
-    let visible = visible(text, limit.saturating_mul(8).max(4096), spaces);
-    shorten(&redact(&visible), limit)
-}
-
-/// What becomes of white space.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spaces {
-    /// One space, and none at the start.
-    Single,
-    /// As many as there are.
-    Kept,
+/// The same with as many spaces as there are.
+fn clean_line(line: &str, limit: usize) -> String {
+    let visible = visible(line, limit);
+    let spaced = visible.trim_end().replace(char::is_whitespace, " ");
+    shorten(&redact(&spaced), limit)
 }
 
 /// Marks that stand on the character before them, of any script; the marks of single scripts cannot be heaped as high.
 const MARKS: &str = r"[\x{300}-\x{36f}\x{483}-\x{489}\x{1ab0}-\x{1aff}\x{1dc0}-\x{1dff}\x{20d0}-\x{20ff}\x{fe20}-\x{fe2f}]";
 
-/// Drops escape sequences, what cannot be seen, and marks heaped on one character beyond what any script needs; white
-/// space of any kind becomes spaces.
-fn visible(text: &str, reach: usize, spaces: Spaces) -> String {
+/// Drops escape sequences, what cannot be seen, and marks heaped on one character beyond what any script needs.
+fn visible(text: &str, limit: usize) -> String {
+    // Nothing far beyond the limit can be shown, and a log line may be a gigabyte.
+    let reach = limit.saturating_mul(8).max(4096);
     let reached: String = text.chars().take(reach).collect();
     let is_seen = |c: &char| c.is_whitespace() || !c.is_control() && !is_invisible(*c);
     let seen = without_control_sequences(&reached);
     let seen: String = seen.chars().filter(is_seen).collect();
     let heaped = pattern!(&format!("({MARKS}{{3}}){MARKS}+"));
-    let line = heaped.replace_all(&seen, "$1");
-    match spaces {
-        Spaces::Single => Vec::from_iter(line.split_whitespace()).join(" "),
-        Spaces::Kept => line.trim_end().replace(char::is_whitespace, " "),
-    }
+    heaped.replace_all(&seen, "$1").into_owned()
 }
 
 /// The text as content of an HTML or SVG element, or within the quotes of an attribute.
