@@ -88,7 +88,7 @@ fn body(report: &Report, drifted: &[(&JobReport, &Drift)]) -> String {
 
 /// Blocks above `last checked 2026-11-21 09:14 UTC · 3f9c2e1 · …`
 fn page(report: &Report, blocks: impl IntoIterator<Item = Block>) -> String {
-    let at = Prose::minute(report.generated_at);
+    let at = Prose::figure(words::minute(report.generated_at));
     markdown::lay_out(&Document {
         blocks: blocks.into_iter().collect(),
         footer: Prose::fill("last checked {} · {}", [at, footer(report)]),

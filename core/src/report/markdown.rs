@@ -69,7 +69,6 @@ fn span(span: &TextSpan) -> String {
     match span {
         TextSpan::Own(words) => (*words).to_owned(),
         TextSpan::Joint => NO_BREAK_SPACE.to_owned(),
-        TextSpan::Minute(at) => words::minute(*at),
         TextSpan::Literal(text) | TextSpan::Anchor(text, _) => text.with(escape::for_markdown),
         TextSpan::Unbroken(text) => unbroken(text),
         TextSpan::Sentence(text) => text.with(escape::for_markdown_with_code),

@@ -131,8 +131,6 @@ pub(super) enum TextSpan {
     Link(Outside, Address),
     /// A link within a page that has the address.
     Anchor(Outside, String),
-    /// A time to the minute.
-    Minute(jiff::Timestamp),
 }
 
 /// A line of text.
@@ -251,10 +249,6 @@ impl Prose {
         Self(vec![TextSpan::Anchor(words, address)])
     }
 
-    pub(super) fn minute(at: jiff::Timestamp) -> Self {
-        Self(vec![TextSpan::Minute(at)])
-    }
-
     /// The template with a text in place of each `{}`.
     pub(super) fn fill(template: &'static str, texts: impl IntoIterator<Item = Self>) -> Self {
         let mut pieces = template.split("{}");
@@ -316,7 +310,6 @@ impl Prose {
         let span = |span: &TextSpan| match span {
             TextSpan::Own(words) => (*words).to_owned(),
             TextSpan::Joint => " ".to_owned(),
-            TextSpan::Minute(at) => words::minute(*at),
             TextSpan::Literal(text)
             | TextSpan::Unbroken(text)
             | TextSpan::Sentence(text)

@@ -33,7 +33,7 @@ pub fn render(report: &Report) -> String {
         let answer = Headline::of(report.verdict, answer);
         document.headlines.insert(0, answer);
     }
-    let made = Prose::minute(report.generated_at);
+    let made = Prose::figure(words::minute(report.generated_at));
     document.footer = Prose::fill("Made {}. {}", [made, document.footer]);
     page(&document, "What each configuration would take")
 }
@@ -152,13 +152,11 @@ fn inline(text: &Prose) -> String {
 
 fn span(span: &TextSpan) -> String {
     let html = |text: &Outside| text.with(escape::for_html);
-    let unbroken = |text: String| format!("<span class=\"unbroken\">{text}</span>");
     match span {
         TextSpan::Own(words) => (*words).to_owned(),
         TextSpan::Joint => "\u{a0}".to_owned(),
-        TextSpan::Minute(at) => unbroken(words::minute(*at)),
         TextSpan::Literal(text) | TextSpan::Commit(text) => html(text),
-        TextSpan::Unbroken(text) => unbroken(html(text)),
+        TextSpan::Unbroken(text) => format!("<span class=\"unbroken\">{}</span>", html(text)),
         TextSpan::Sentence(text) => text.with(escape::for_html_with_code),
         TextSpan::Code(text) => format!("<code>{}</code>", html(text)),
         // An address is plain, so nothing in it ends the attribute.
