@@ -45,7 +45,6 @@ pub(super) fn blocks(failure: &Failure, about: Option<Prose>) -> Vec<Block> {
     let phase = Prose::literal(words::capitalized(&failure.phase));
     let phase = DocumentLine::new(Label::WHILE, Prose::fill("{}.", [phase]));
     let mut lines = vec![phase.about(about)];
-    let mut help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let causes = match failure.causes.as_slice() {
         [] => None,
         [cause] if !cause.contains('\n') => {
@@ -58,13 +57,7 @@ pub(super) fn blocks(failure: &Failure, about: Option<Prose>) -> Vec<Block> {
             Some(all_causes(causes))
         }
     };
-    // What to do goes on where nothing stands between.
-    if causes.is_none()
-        && let Some(Block::Lines(first)) = help.first_mut()
-    {
-        lines.append(first);
-        help.remove(0);
-    }
+    let help = help::blocks(failure.help.as_deref().unwrap_or_default());
     let lines = [Block::Lines(lines)].into_iter();
     lines.chain(causes).chain(help).collect()
 }
