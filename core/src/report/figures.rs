@@ -15,8 +15,6 @@ const MOST_ROWS: usize = 16;
 const LAWS_SHOWN: usize = 5;
 /// The steps of a law's curve, enough to show a bend.
 const STEPS: u32 = 40;
-/// Canaries that a description names.
-const CANARIES_NAMED: usize = 12;
 
 /// Each configuration beside the others.
 pub(super) fn compared(job: &JobReport) -> Vec<Plot> {
@@ -169,29 +167,20 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     });
     let blue = (!canaries.is_empty()).then_some("Blue points are canaries.");
     let finer = blue.into_iter().chain([bar]).map(Prose::own);
+    let drawn = words::count(canaries.len(), "canary");
+    let full = Quantity::Time.with_interval(&full);
     let title = format!("share of the {} (%)", abscissa(job, forecast));
     Some(Plot {
         title: format!("Time on {}", forecast.instance),
         caption: Prose::literal(format!("The purple line is {line}{limit}.")),
         finer: Prose::joined(finer, " "),
-        description: description(&canaries, &full),
+        description: format!("{drawn}; {full} by the forecast"),
         x: PlotAxis::linear(title, 0.0, 100.0),
         y: unit.axis(0.0),
         lines: PLOT_LINES,
         marks: marks.collect(),
         is_in_comment,
     })
-}
-
-fn description(canaries: &[(f64, f64)], full: &Estimate) -> String {
-    let further = words::beyond(canaries.len(), CANARIES_NAMED);
-    let further = further.map(|further| format!("{further} further canaries"));
-    let named = canaries.iter().take(CANARIES_NAMED);
-    let named = named
-        .map(|(share, time)| format!("{} {}", words::share(*share), Quantity::Time.figure(*time)));
-    let full = Quantity::Time.with_interval(full);
-    let full = format!("100% {full} by the forecast");
-    words::joined(named.chain(further).chain([full]), "; ")
 }
 
 /// As a forecast gives them; a stored report may come from anybody.
