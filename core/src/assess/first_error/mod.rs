@@ -81,12 +81,11 @@ type WayOut = (String, Option<Vec<String>>);
 type FirstErrorRow = fn(&FirstError<'_>) -> Option<WayOut>;
 
 /// The cases, those that say more first.
-const TABLE: [FirstErrorRow; 14] = [
+const TABLE: [FirstErrorRow; 13] = [
     variable_not_expanded,
     object_left_out,
     beside_the_channels,
     fixed_data_path,
-    variable_handed_over,
     home_is_empty,
     not_copied,
     elsewhere,
@@ -98,10 +97,17 @@ const TABLE: [FirstErrorRow; 14] = [
     nothing_read,
 ];
 
-/// The error names `$SM_CHANNEL_TRAIN` as it was written.
+/// A file is missing, and the error, a hyperparameter or an argument has `$SM_CHANNEL_TRAIN` as it was written.
 fn variable_not_expanded(failure: &FirstError<'_>) -> Option<WayOut> {
-    let name = failure.errors.about_files().find_map(text::variable)?;
-    Some((not_expanded(name), None))
+    let mut errors = failure.errors.about_files().peekable();
+    errors.peek()?;
+    let name = errors
+        .find_map(text::variable)
+        .or_else(|| failure.written_variable())?;
+    let said = format!(
+        "`${name}` reached the script as it is written, for no shell expands it: read the variable `{name}` in the script, or start the script by `sh -c`"
+    );
+    Some((said, None))
 }
 
 /// A file of a channel, read from the channel's folder or from where the command links that, which is not in this canary's share.
@@ -153,18 +159,6 @@ fn fixed_data_path(failure: &FirstError<'_>) -> Option<WayOut> {
         let cure = (failure.linked(path)).filter(|_| !text::in_checkout(path).starts_with('/'));
         Some((said, cure))
     })
-}
-
-/// A file is missing, and a hyperparameter or an argument has `$SM_CHANNEL_TRAIN` as it was written.
-fn variable_handed_over(failure: &FirstError<'_>) -> Option<WayOut> {
-    failure.errors.about_files().next()?;
-    (failure.written_variable()).map(|name| (not_expanded(name), None))
-}
-
-fn not_expanded(name: &str) -> String {
-    format!(
-        "`${name}` reached the script as it is written, for no shell expands it: read the variable `{name}` in the script, or start the script by `sh -c`"
-    )
 }
 
 /// A file of the home folder, which is empty.
