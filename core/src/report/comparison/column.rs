@@ -107,14 +107,7 @@ fn versus_base(forecast: &InstanceForecast) -> Option<Figure> {
         return Some(("within noise".to_owned(), None));
     }
     let point = words::signed(Quantity::Percent, change.point);
-    let interval = if change.point > 0.0 {
-        Quantity::Percent.interval(&change)
-    } else {
-        // A dash between two signs cannot be read.
-        let end = |value| words::signed(Quantity::Percent, value);
-        Some(format!("{} to {}", end(change.lower), end(change.upper)))
-    };
-    Some((point, interval))
+    Some((point, Quantity::Percent.interval(&change)))
 }
 
 /// The numbers of a forecast that these columns do not show: `CPU 22% (20–24)`.
