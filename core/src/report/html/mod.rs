@@ -28,11 +28,6 @@ const MOST_ROWS: usize = 2_000;
 /// The whole report, the verdict first.
 pub fn render(report: &Report) -> String {
     let mut document = compose::for_page(report);
-    if document.headlines.len() != 1 {
-        let answer = Prose::literal(words::capitalized(words::phrase(report.verdict)));
-        let answer = Headline::of(report.verdict, answer);
-        document.headlines.insert(0, answer);
-    }
     let made = Prose::figure(words::minute(report.generated_at));
     document.footer = Prose::fill("Made {}. {}", [made, document.footer]);
     page(&document, "What each configuration would take")
