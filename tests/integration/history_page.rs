@@ -167,7 +167,7 @@ fn a_history_of_several_versions_is_one_page() {
         assert!(page.contains(&format!("id=\"job-{job}\"")), "{page}");
     }
     assert!(!page.contains("id=\"job-later\""), "{page}");
-    let said = "2 records could not be read";
+    let said = "2 records that could not be read";
     assert!(answer(&page).contains(said), "{}", answer(&page));
 }
 

@@ -94,20 +94,13 @@ fn open_ends(figures: &HistoryFigures) -> Vec<String> {
         .collect()
 }
 
-/// How many records are in no figure, and why.
+/// How many records are in no figure.
 fn unreadable(UnreadableRecords { newer, damaged }: UnreadableRecords) -> Option<Headline> {
-    let reasons = [
-        (newer, "written by a newer canary-gate, which reads them"),
-        (damaged, "damaged; `canary-gate history list` names them"),
-    ];
-    let reasons = reasons.into_iter().filter(|(records, _)| *records > 0);
-    let reasons = words::joined(reasons.map(|(n, why)| format!("{n} {why}")), ", ");
-    let verb = if newer + damaged == 1 { "is" } else { "are" };
+    let records = count(newer + damaged, "record");
     let said = format!(
-        "{} could not be read and {verb} in no figure of this page: {reasons}.",
-        count(newer + damaged, "record"),
+        "In no figure of this page: {records} that could not be read. `canary-gate history list` names them."
     );
-    (!reasons.is_empty()).then(|| Headline::of(Mark::DOUBTFUL, Prose::sentence(said)))
+    (newer + damaged > 0).then(|| Headline::of(Mark::DOUBTFUL, Prose::sentence(said)))
 }
 
 /// What checks cost, what the table does not show, and what the page was made of.
