@@ -115,7 +115,7 @@ fn law(job: &JobReport, forecast: &InstanceForecast) -> Option<Plot> {
     let limit = forecast.most(Metric::Time);
     let times = canaries.iter().map(|(_, time)| *time);
     let points = times.chain([full.point, law.at(1.0)]);
-    let top = plot::top(points, limit.into_iter().chain([full.upper]));
+    let top = plot::top(points, [full.upper].into_iter().chain(limit));
     let near = limit.filter(|limit| *limit <= top);
     let unit = AxisUnit::up_to(Quantity::Time, top)?;
     let in_unit = |(share, time): (f64, f64)| (share * 100.0, unit.of(time));

@@ -57,17 +57,18 @@ pub(super) enum PlotColour {
     Orange,
 }
 
-/// The end of an axis that shows these points, and those ends and limits that do not press them flat; 0 where no point is finite
-/// and above 0.
+/// The end of an axis that shows these points, and of further ends and limits, one after the other, those that do not press all before
+/// them flat; 0 where no point is finite and above 0.
 pub(super) fn top(
     points: impl IntoIterator<Item = f64>,
     further: impl IntoIterator<Item = f64>,
 ) -> f64 {
     let finite = points.into_iter().filter(|point| point.is_finite());
     let highest = finite.fold(0.0, f64::max);
-    let near = further.into_iter();
-    let near = near.filter(|value| *value <= FURTHEST * highest);
-    near.fold(highest, f64::max)
+    further.into_iter().fold(highest, |top, value| {
+        let is_near = value <= FURTHEST * top;
+        if is_near { top.max(value) } else { top }
+    })
 }
 
 /// One axis of a plot. Its range is finite and never empty, whatever it was made of.
