@@ -11,7 +11,7 @@ use super::{
 };
 use crate::canary::{CanaryRun, ChannelData, DataObject, Dataset, data_key, listing_digest};
 use crate::forecast::{FEWEST_RUNS, FEWEST_SIZES};
-use crate::grammar::{count, distinct, first_of};
+use crate::grammar::{distinct, first_of};
 use crate::instance::InstanceConfiguration;
 use crate::measurement::table::MeasurementTable;
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
@@ -172,7 +172,7 @@ impl<'a> ReplayJob<'a> {
                 "no run left of job `{name}` on {} with {share} of the data",
                 run.instance
             );
-            self.lacks(&lack, &run.instance)
+            self.lacks(&lack)
         })?;
         is_used.set(true);
         let measurement = Measurement {
@@ -191,22 +191,15 @@ impl<'a> ReplayJob<'a> {
         all.filter(move |(run, _)| run.job == *name)
     }
 
-    /// The runs on one configuration that no canary was given yet, in the order of the recording.
-    fn unused(&self, instance: &InstanceConfiguration) -> Vec<&'a Recorded> {
-        let runs = self.runs();
-        let unused = runs.filter(|(run, is_used)| run.is_on(instance) && !is_used.get());
-        unused.collect()
-    }
-
     /// The runs that are left of one fraction and, where both say one, of one work level.
     fn left(&self, on: &InstanceConfiguration, of: (Fraction, Option<f64>)) -> Vec<&'a Recorded> {
         let (fraction, work) = of;
-        let mut left = self.unused(on);
-        left.retain(|(run, _)| {
-            is_same(run.fraction, fraction)
-                && (run.work.zip(work)).is_none_or(|(recorded, asked)| recorded == asked)
+        let left = self.runs().filter(|(run, is_used)| {
+            let is_meant = run.is_on(on) && is_same(run.fraction, fraction);
+            let has_level = run.work.zip(work).is_none_or(|(had, asked)| had == asked);
+            is_meant && has_level && !is_used.get()
         });
-        left
+        left.collect()
     }
 
     /// Fails unless the recording has all runs of a fixed design left, or enough of a ladder's sizes for a forecast at all.
@@ -215,13 +208,12 @@ impl<'a> ReplayJob<'a> {
         let whose = format!("of job `{}` on {instance}", self.job.name);
         let lack = match runs {
             PlannedRuns::Fixed(runs) => {
-                let asked = tally(runs.iter().map(|run| run.fraction));
-                let short = asked.into_iter().filter_map(|(fraction, asked)| {
-                    let left = left(fraction);
-                    (left < asked).then(|| format!("{left} of {asked} with {}", share(fraction)))
+                let short = runs.iter().find_map(|CanaryRun { fraction, .. }| {
+                    let asked = runs.iter().filter(|one| is_same(one.fraction, *fraction));
+                    let (asked, left) = (asked.count(), left(*fraction));
+                    (left < asked).then(|| format!("{left} of {asked} with {}", share(*fraction)))
                 });
-                let short = Vec::from_iter(short).join(", ");
-                (!short.is_empty()).then(|| {
+                short.map(|short| {
                     format!("fewer runs {whose} than the design asks for: {short} of the data")
                 })
             }
@@ -234,29 +226,17 @@ impl<'a> ReplayJob<'a> {
                 ))
             }
         };
-        lack.map_or(Ok(()), |lack| Err(self.lacks(&lack, instance)))
+        lack.map_or(Ok(()), |lack| Err(self.lacks(&lack)))
     }
 
-    /// The error that says what the recording lacks, what it has, and what a person can do.
-    fn lacks(&self, what: &str, instance: &InstanceConfiguration) -> OutsideError {
-        let left = tally(self.unused(instance).iter().map(|(run, _)| run.fraction));
-        let help = if !left.is_empty() {
-            let runs = left.into_iter();
-            let runs = runs.map(|(of, runs)| format!("{} with {}", count(runs, "run"), share(of)));
-            format!(
-                "left on {instance}: {}; {RECORD}, or change `canary`",
-                listed(runs)
-            )
-        } else if self.runs().any(|(run, _)| run.is_on(instance)) {
-            format!("every run on {instance} was used once; {RECORD}, or change `canary`")
-        } else {
-            let others = self.runs().map(|(run, _)| run.instance.to_string());
-            format!(
-                "its runs are on {}; choose the instance among them, or {RECORD}",
-                listed(others)
-            )
-        };
-        OutsideError::of(format!("recording: `{}` has {what}", self.backend.file)).help(help)
+    /// The error that says what the recording lacks, what it holds, and what a person can do.
+    fn lacks(&self, what: &str) -> OutsideError {
+        let held = self.runs();
+        let held = held.map(|(run, _)| format!("on {} with {}", run.instance, share(run.fraction)));
+        OutsideError::of(format!("recording: `{}` has {what}", self.backend.file)).help(format!(
+            "its runs, each of which is used once, are {}; {RECORD}, or change `instance` or `canary`",
+            listed(held)
+        ))
     }
 }
 
@@ -371,14 +351,6 @@ fn is_same(one: Fraction, other: Fraction) -> bool {
 fn equal_shares(bytes: Bytes, count: u64) -> impl Iterator<Item = Bytes> {
     let (each, rest) = (bytes.0 / count.max(1), bytes.0 % count.max(1));
     (0..count).map(move |index| Bytes(each + u64::from(index < rest)))
-}
-
-/// Each fraction once, with how often it came, from small to large.
-fn tally(fractions: impl Iterator<Item = Fraction>) -> Vec<(Fraction, usize)> {
-    let mut all: Vec<Fraction> = fractions.collect();
-    all.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let same = all.chunk_by(|one, other| is_same(*one, *other));
-    same.map(|same| (same[0], same.len())).collect()
 }
 
 /// A share with enough digits to distinguish it from others.
