@@ -105,7 +105,6 @@ impl CanaryUnderWay<'_> {
         let said = self.said(&name, description).await;
         let recordings = self.read_debugger(&name).await;
         let (mut hosts, not_placed) = arrived.hosts(self);
-        let mut of_cloudwatch = Vec::new();
         for (index, host) in hosts.iter_mut().enumerate() {
             let report = arrived.reports.get(&host.name);
             host.sources.probe = report.map(probe::usage).unwrap_or_default();
@@ -113,8 +112,7 @@ impl CanaryUnderWay<'_> {
             if host.capacity.is_none() && run.instance.groups().is_empty() {
                 continue;
             }
-            host.sources.cloudwatch =
-                cloudwatch::read(&arrived.answers, index, host, &mut of_cloudwatch);
+            host.sources.cloudwatch = cloudwatch::read(&arrived.answers, index, host);
             if let Some(recording) = recordings.get(&host.name) {
                 let memory = host.capacity.as_ref().map(|capacity| capacity.memory);
                 host.sources.debugger = recording.usage(memory);
@@ -143,7 +141,6 @@ impl CanaryUnderWay<'_> {
         notes.extend(unknown_hosts);
         notes.extend(not_placed);
         notes.extend(arrived.caution_of_silence(&hosts));
-        notes.extend(of_cloudwatch);
         let reports = arrived.reports.values();
         for note in reports.clone().flat_map(|report| &report.notes) {
             if !notes.contains(note) {

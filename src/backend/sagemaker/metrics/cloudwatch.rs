@@ -74,33 +74,19 @@ pub(in crate::backend) fn window((start, end): (Timestamp, Timestamp)) -> (DateT
 }
 
 /// Reads the answers to [`queries`], of all pages and calls together, for a host and its place; a value without a point is
-/// absent. Of a host whose capacity is not known only the share of its memory is. What was cut is noted.
-pub(in crate::backend) fn read(
-    answers: &[MetricDataResult],
-    index: usize,
-    host: &Host,
-    notes: &mut Vec<String>,
-) -> Usage {
+/// absent. Of a host whose capacity is not known only the share of its memory is.
+pub(in crate::backend) fn read(answers: &[MetricDataResult], index: usize, host: &Host) -> Usage {
     let capacity = host.capacity.as_ref();
-    let mut shares = |series: Series| {
+    let shares = |series: Series| -> Vec<f64> {
         let parts = (series.3)(capacity);
         if parts == 0 {
             return Vec::new();
         }
         let query = series.query(index);
         let shares = points(answers, &query).map(|value| value / f64::from(parts));
-        let shares = Vec::from_iter(shares);
-        let highest = shares.iter().copied().fold(0.0, f64::max);
-        // What is rounding needs no word.
-        if highest > 101.0 {
-            notes.push(format!(
-                "{}: CloudWatch's {} reached {highest:.0}% of the instance; it is cut to 100%",
-                host.name, series.1
-            ));
-        }
-        shares.into_iter().map(|share| share.min(100.0)).collect()
+        shares.map(|share| share.min(100.0)).collect()
     };
-    let mut peak = |series, memory: Option<Bytes>| {
+    let peak = |series, memory: Option<Bytes>| {
         let percent = shares(series).into_iter().reduce(f64::max)?;
         Some(PeakMemory {
             is_lower_bound: true,
@@ -161,16 +147,12 @@ mod tests {
         }
     }
 
-    /// The usage of so many hosts, of a capacity, and what is noted.
-    fn read(
-        answers: &[MetricDataResult],
-        capacities: &[Option<Capacity>],
-    ) -> (Vec<Usage>, Vec<String>) {
-        let mut notes = Vec::new();
+    /// The usage of so many hosts, of a capacity.
+    fn read(answers: &[MetricDataResult], capacities: &[Option<Capacity>]) -> Vec<Usage> {
         let hosts = with(capacities);
         let hosts = hosts.iter().enumerate();
-        let usages = hosts.map(|(index, host)| super::read(answers, index, host, &mut notes));
-        (usages.collect(), notes)
+        let usages = hosts.map(|(index, host)| super::read(answers, index, host));
+        usages.collect()
     }
 
     /// Hosts of these capacities.
@@ -248,8 +230,7 @@ mod tests {
             answer("gpu_0", &[100.0]),
             answer("cpu_1", &[100.0]),
         ];
-        let (usages, notes) = read(&answers, &[Some(capacity()), Some(capacity())]);
-        assert!(notes.is_empty());
+        let usages = read(&answers, &[Some(capacity()), Some(capacity())]);
         let first = &usages[0];
         let cpu = first.cpu_percent.as_ref().unwrap();
         assert_eq!((cpu.mean, cpu.p99), (Percent(50.0), None));
@@ -272,7 +253,7 @@ mod tests {
             answer("gpu_memory_0", &[40.0, 60.0]),
             answer("gpu_memory_peak_0", &[50.0, 120.0]),
         ];
-        let (usages, _) = read(&answers, &[Some(capacity())]);
+        let usages = read(&answers, &[Some(capacity())]);
         let usage = &usages[0];
         let peak = usage.gpu_memory.as_ref().unwrap();
         assert_eq!(peak.percent, Some(Percent(60.0)));
@@ -286,27 +267,23 @@ mod tests {
     }
 
     #[test]
-    fn odd_values_are_left_out_or_cut_and_said() {
+    fn odd_values_are_left_out_or_cut() {
         let answers = [
             answer("cpu_0", &[f64::NAN, -5.0, f64::INFINITY, 900.0]),
             answer("memory_0", &[100.4]),
             answer("gpu_0", &[-1.0]),
             answer("disk_0", &[7.0]),
         ];
-        let (usages, notes) = read(&answers, &[Some(capacity())]);
+        let usages = read(&answers, &[Some(capacity())]);
         let usage = &usages[0];
         assert_eq!(usage.cpu_percent.as_ref().unwrap().mean, Percent(100.0));
         assert_eq!(usage.memory.as_ref().unwrap().bytes, Some(Bytes(16 << 30)));
         assert_eq!(usage.gpu_percent, None);
-        assert_eq!(
-            notes,
-            ["algo-1: CloudWatch's CPUUtilization reached 225% of the instance; it is cut to 100%"]
-        );
         let no_gpu = Capacity {
             gpus: 0,
             ..capacity()
         };
-        let (usages, _) = read(&[answer("gpu_0", &[50.0])], &[Some(no_gpu)]);
+        let usages = read(&[answer("gpu_0", &[50.0])], &[Some(no_gpu)]);
         assert_eq!(usages, [Usage::default()]);
     }
 
@@ -318,7 +295,7 @@ mod tests {
             answer("gpu_0", &[10.0]),
             answer("cpu_1", &[200.0]),
         ];
-        let (usages, _) = read(&answers, &[None, Some(capacity())]);
+        let usages = read(&answers, &[None, Some(capacity())]);
         let unknown = &usages[0];
         let memory = unknown.memory.as_ref().unwrap();
         assert_eq!((memory.bytes, memory.percent), (None, Some(Percent(50.0))));
