@@ -1,6 +1,6 @@
 //! How the hosts of a run ended, and what is said of it. A failure of the training code is another outcome than a failure of the gate.
 
-use crate::grammar::distinct;
+use crate::grammar::{distinct, list};
 use crate::measurement::Outcome;
 use crate::measurement::printed_figures::Printed;
 use crate::probe::{Ending, OptMl, ProbeReport};
@@ -120,17 +120,9 @@ fn which_host(hosts: &[EndedHost<'_>], decisive: &EndedHost<'_>) -> Option<Strin
             "{name} ran out of memory; the other hosts were ended."
         )),
         Outcome::TimedOut => {
-            let words = |outcome: Outcome| -> String {
-                let such = hosts.iter().filter(|one| one.outcome == outcome);
-                let such: Vec<&str> = such.map(|one| &*one.host.label).collect();
-                such.join(", ")
-            };
-            let done = match words(Outcome::Completed) {
-                none if none.is_empty() => "no host had ended".to_owned(),
-                done => format!("{done} had ended"),
-            };
-            let late = words(Outcome::TimedOut);
-            Some(format!("At the time limit {late} still ran; {done}."))
+            let late = hosts.iter().filter(|one| one.outcome == Outcome::TimedOut);
+            let late = Vec::from_iter(late.map(|one| &one.host.label));
+            Some(format!("At the time limit {} still ran.", list(&late)))
         }
         _ => None,
     }
