@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
 use crate::aws::s3::{Request, key_of, list_permission, permission};
-use crate::aws::s3_uri::{LONGEST_KEY, S3Uri, encoded, shown};
+use crate::aws::s3_uri::{S3Uri, encoded, shown};
 use crate::canary::{DataObject, Objects};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::spec::{Channel, Job};
@@ -85,7 +85,6 @@ impl<'a> JobObjects<'a> {
         sample: &Objects,
         folder: &S3Uri,
     ) -> OutsideResult<()> {
-        self.check_names(base, sample, folder)?;
         let permissions = format!(
             "{} and {}",
             permission("s3:GetObject", base),
@@ -120,21 +119,6 @@ impl<'a> JobObjects<'a> {
             all = all.and(copied);
         }
         all
-    }
-
-    /// Fails before anything is copied where the name of one of the copies would be too long.
-    fn check_names(&self, base: &S3Uri, sample: &Objects, folder: &S3Uri) -> OutsideResult<()> {
-        let is_too_long = |one: &&DataObject| folder.key.len() + one.key.len() > LONGEST_KEY;
-        match sample.iter().find(is_too_long) {
-            None => Ok(()),
-            Some(long) => Err(OutsideError::of(format!(
-                "{}: the key of {} is too long for a copy below {}, which a FastFile canary needs",
-                self.field,
-                shown(&base.below(&long.key).to_string()),
-                shown(&folder.to_string())
-            ))
-            .help("use `mode: File`, whose canaries read a manifest, or a shorter `output`")),
-        }
     }
 
     /// Fails where S3 would not copy one of the objects.
