@@ -116,19 +116,18 @@ impl JobSession<'_> {
         let channels = &job.training.channels;
         let keys = &job.training.sagemaker;
         let with_code = is_script(job) && keys.network_isolation || keys.source_channel.is_some();
-        let own_channel = |why: &str| format!("it needs a channel of its own, {name}, and {why}");
-        let usable = if channels.iter().any(|channel| channel.name == name) {
-            Err(own_channel("the job has a channel of that name"))
-        } else if channels.len() + usize::from(with_code) >= MOST_CHANNELS {
-            Err(own_channel(
-                "the job has all 20 channels that SageMaker allows",
-            ))
+        let has_channel = channels.iter().any(|channel| channel.name == name);
+        let why = if has_channel || channels.len() + usize::from(with_code) >= MOST_CHANNELS {
+            Some(
+                "it needs a channel of its own, canary-gate, and the job has one of that name, or all 20 channels that SageMaker allows",
+            )
         } else {
-            probe::check_command(words)
-                .map_err(|why| format!("the command that it would start cannot be used: {why}"))
+            (!probe::takes_command(words)).then_some(
+                "SageMaker takes at most 100 words of 1 to 256 characters, which the command that it would start is not",
+            )
         };
-        if let Err(why) = usable {
-            self.notes.set_lacks_probe(&why);
+        if let Some(why) = why {
+            self.notes.set_lacks_probe(why);
             return Ok(PlacedCode::default());
         }
         let folder = format!("{}/probe/", archive::sha256_hex(program));

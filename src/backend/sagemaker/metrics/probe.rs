@@ -43,24 +43,11 @@ const LONGEST_LINE: usize = 64 << 10;
 /// run. The image needs `/bin/sh`.
 pub(in crate::backend) const ENTRYPOINT: [&str; 4] = ["/bin/sh", "-c", START, "canary-gate"];
 
-/// Whether a plain image's command can be the arguments of [`ENTRYPOINT`].
-///
-/// # Errors
-///
-/// With the reason why the API would not take the command; the job runs without a probe then.
-pub(in crate::backend) fn check_command(command: &[String]) -> Result<(), String> {
+/// Whether a plain image's command can be the arguments of [`ENTRYPOINT`]. Else the job runs without a probe.
+pub(in crate::backend) fn takes_command(command: &[String]) -> bool {
     let mut lengths = command.iter().map(|word| word.chars().count());
-    let wrong = lengths.find(|length| !(1..=LONGEST_WORD).contains(length));
-    match (command.len(), wrong) {
-        (0, _) => Err("it is empty".to_owned()),
-        (words, _) if words > MOST_WORDS => Err(format!(
-            "it has {words} words; SageMaker takes at most {MOST_WORDS}"
-        )),
-        (_, Some(length)) => Err(format!(
-            "one of its words has {length} characters; SageMaker takes 1 to {LONGEST_WORD}"
-        )),
-        (_, None) => Ok(()),
-    }
+    (1..=MOST_WORDS).contains(&command.len())
+        && lengths.all(|length| (1..=LONGEST_WORD).contains(&length))
 }
 
 /// What [`ENTRY`] writes where it starts the script without the probe, and what follows if a launcher is the reason.
