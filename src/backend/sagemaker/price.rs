@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
-use serde_json::error::Category;
 
 use crate::aws::call::chain;
 use crate::instance::price_file::{RegionPrices, is_price};
@@ -51,7 +50,7 @@ pub(in crate::backend) fn filters(instance_type: &InstanceType, region: &str) ->
 /// asked for.
 ///
 /// Prices of other types, regions, components or units are left out, and so are those of nothing. Where several are left,
-/// the highest counts, since a gate must not promise too little; the source says so. `None` where none is left.
+/// the highest counts, since a gate must not promise too little. `None` where none is left.
 pub(in crate::backend) fn parse(
     price_list: &[String],
     instance_type: &InstanceType,
@@ -63,17 +62,10 @@ pub(in crate::backend) fn parse(
     let wanted = Some((region, instance_type.name()));
     let listed = listed.filter(|listed| listed.product.training() == wanted);
     let prices = listed.flat_map(|listed| prices(listed.terms.on_demand));
-    let mut prices: Vec<f64> = prices.collect();
-    prices.sort_unstable_by(f64::total_cmp);
-    prices.dedup();
-    let highest = *prices.last()?;
-    let source = match prices.len() {
-        1 => "live".to_owned(),
-        several => format!("live, the highest of {several} prices"),
-    };
+    let highest = UsdPerHour(prices.reduce(f64::max)?);
     Some(Price {
         as_of: Some(as_of.to_owned()),
-        ..Price::on_demand(UsdPerHour(highest), source, PriceEvidence::PriceList)
+        ..Price::on_demand(highest, "live", PriceEvidence::PriceList)
     })
 }
 
@@ -85,14 +77,10 @@ pub(in crate::backend) fn parse(
 /// Why it cannot be used: it has no end, is of another service, or has no such price.
 pub fn published(file: impl Read, region: &str, today: Date) -> Result<RegionPrices, String> {
     let file = BufReader::new(file.take(LARGEST_OFFER_FILE));
-    let file: OfferFile =
-        serde_json::from_reader(file).map_err(|error| match error.classify() {
-            Category::Eof => format!("they are cut, or too large ({error})"),
-            Category::Syntax => {
-                format!("what came is no JSON, such as a page of a proxy or of a sign-in ({error})")
-            }
-            Category::Io | Category::Data => chain(&error),
-        })?;
+    let file: OfferFile = serde_json::from_reader(file).map_err(|error| {
+        let said = chain(&error);
+        format!("they are cut, too large, or a page of a proxy or of a sign-in ({said})")
+    })?;
     if file.offer_code != SERVICE {
         return Err(format!("they are those of `{:.40}`", file.offer_code));
     }
@@ -243,11 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn of_several_prices_the_highest_counts_and_says_so() {
+    fn of_several_prices_the_highest_counts() {
         let dearer = product().replace("1.4080000000", "1.5000000000");
         let price = price(&[dearer, product()]).unwrap();
         assert_eq!(price.usd_per_hour, UsdPerHour(1.5));
-        assert_eq!(price.source, "live, the highest of 2 prices");
     }
 
     #[test]
@@ -290,7 +277,7 @@ mod tests {
         assert!(read(&text.replace("\"A\"", "\"C\"")).is_ok());
         assert!(read(&text.replace(SERVICE, "AmazonEC2")).is_err());
         let page = read("<!DOCTYPE html><title>Sign in</title>").unwrap_err();
-        assert!(page.starts_with("what came is no JSON"), "{page}");
+        assert!(page.contains("a page of a proxy"), "{page}");
         assert!(read(&format!("{text},")).is_err());
     }
 
