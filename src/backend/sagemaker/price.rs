@@ -23,12 +23,6 @@ const LONGEST_PRODUCT: usize = 1 << 20;
 /// Many times what a region's offer file has. What is held of one is at most some ten times its size.
 pub const LARGEST_OFFER_FILE: u64 = 256 << 20;
 
-/// Whether the price list can be asked for a region in US dollars: in China it is in yuan, and GovCloud's credentials do not reach
-/// it.
-pub(in crate::backend) fn is_listed(region: &str) -> bool {
-    !region.starts_with("cn-") && !region.starts_with("us-gov-")
-}
-
 /// The filters with which GetProducts returns the training price of one type in one region.
 pub(in crate::backend) fn filters(instance_type: &InstanceType, region: &str) -> Vec<Filter> {
     [

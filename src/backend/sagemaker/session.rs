@@ -115,13 +115,6 @@ impl<'a> Session<'a> for JobSession<'a> {
         if kinds.is_empty() {
             return BTreeMap::new();
         }
-        let region = self.backend.aws().region;
-        if !price::is_listed(&region) {
-            self.notes.add(format!(
-                "the price list has no prices in US dollars for {region}, so those of {PRICE_FILE} or the built-in prices are used; `prices` in the spec wins over both"
-            ));
-            return BTreeMap::new();
-        }
         let _asking = self.backend.asking.lock().await;
         for kind in kinds {
             let is_settled = {
