@@ -152,14 +152,6 @@ impl CanaryUnderWay<'_> {
         if usage.is_empty() {
             notes.push("no metric of this canary arrived in time".to_owned());
         }
-        // Whatever the script prints, a step is part of the run.
-        let is_too_long =
-            |step: &Seconds| (description.training_seconds).is_some_and(|time| *step > time);
-        if let Some(step) = said.step_seconds.filter(is_too_long) {
-            notes.push(format!(
-                "the step metric gave {step}, longer than the whole run, and is left out"
-            ));
-        }
         // The kernel's own word is better than what SageMaker makes of an exit code.
         let mut endings = reports.clone().map(|report| report.ending);
         if matches!(measurement.outcome, Outcome::Failed { .. })
@@ -184,7 +176,7 @@ impl CanaryUnderWay<'_> {
         note_opened(measurement, run, &Vec::from_iter(reports));
         measurement.usage = usage;
         measurement.hosts = metrics::of_each_host(&hosts);
-        measurement.step_seconds = said.step_seconds.filter(|step| !is_too_long(step));
+        measurement.step_seconds = said.step_seconds;
         measurement.metrics = said.metrics;
         measurement.progress = said.progress;
     }
