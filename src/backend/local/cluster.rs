@@ -1,5 +1,7 @@
 //! The hosts of one run: their names, their groups, and what each gets of the data.
 
+use std::iter::repeat_n;
+
 use crate::canary::ChannelData;
 use crate::grammar::only_where;
 use crate::instance::InstanceConfiguration;
@@ -49,8 +51,12 @@ impl<'a> Cluster<'a> {
             counts.push((ONE_GROUP, configuration.total_count()));
         }
         let is_single = configuration.total_count() == 1;
+        // SageMaker promises no order, so none is offered: the last group comes first. A script that counts on an order of groups fails
+        // here as it may there.
+        let groups = counts.iter().rev();
+        let groups = groups.flat_map(|(name, count)| repeat_n(*name, *count as usize));
         let mut hosts: Vec<ClusterHost<'a>> = (1_u32..)
-            .zip(groups_in_turn(&counts))
+            .zip(groups)
             .map(|(number, group)| ClusterHost {
                 name: format!("algo-{number}"),
                 group: group.to_owned(),
@@ -107,18 +113,6 @@ impl ClusterHost<'_> {
     pub(super) fn prefix(&self, end: &str) -> String {
         only_where(!self.label.is_empty(), || format!("{}{end}", self.label))
     }
-}
-
-/// The group of each host by its number. SageMaker promises no order, so none is offered: the last group comes first, and the
-/// groups take turns. A script that counts on an order of groups fails here as it may there.
-fn groups_in_turn<'a>(counts: &[(&'a str, u32)]) -> Vec<&'a str> {
-    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    (0..most)
-        .flat_map(|turn| {
-            let there = counts.iter().rev().filter(move |(_, count)| turn < *count);
-            there.map(|(name, _)| *name)
-        })
-        .collect()
 }
 
 #[cfg(test)]
