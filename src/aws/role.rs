@@ -8,7 +8,6 @@ use aws_credential_types::Credentials;
 use aws_credential_types::credential_fn::provide_credentials_fn;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError;
-use aws_sdk_sts::error::ProvideErrorMetadata;
 
 use super::call::{Call, CallError};
 use super::s3_uri::shown;
@@ -46,30 +45,17 @@ pub(super) fn provider(
 }
 
 async fn assume(role: &AssumedRole, sts: &aws_sdk_sts::Client) -> OutsideResult<Credentials> {
-    let mut has_expired = false;
-    loop {
-        let token = (role.token)().await?;
-        let request = sts.assume_role_with_web_identity();
-        let request = request.role_arn(&role.arn).web_identity_token(token);
-        let request = request.role_session_name(&role.session);
-        let error = match request.send().await {
-            Ok(answer) => {
-                let given = answer.credentials.and_then(|given| credentials(given).ok());
-                return given.ok_or_else(|| {
-                    let role = shown(&role.arn);
-                    OutsideError::transient(format!("AWS gave no credentials for {role}"))
-                        .help("start the check again")
-                });
-            }
-            Err(error) => error,
-        };
-        // A token lives for minutes: on a slow way it may end before it is there.
-        let is_old = matches!(error.code(), Some("ExpiredTokenException" | "ExpiredToken"));
-        if !is_old || has_expired {
-            return Err(refused(role, &CallError::of(ASSUME, &error)));
-        }
-        has_expired = true;
-    }
+    let token = (role.token)().await?;
+    let request = sts.assume_role_with_web_identity();
+    let request = request.role_arn(&role.arn).web_identity_token(token);
+    let answer = request.role_session_name(&role.session).send().await;
+    let answer = answer.map_err(|error| refused(role, &CallError::of(ASSUME, &error)))?;
+    let given = answer.credentials.and_then(|given| credentials(given).ok());
+    given.ok_or_else(|| {
+        let role = shown(&role.arn);
+        OutsideError::transient(format!("AWS gave no credentials for {role}"))
+            .help("start the check again")
+    })
 }
 
 fn refused(role: &AssumedRole, error: &CallError) -> OutsideError {
