@@ -32,7 +32,7 @@ use self::channel::{LinkedFile, LocalChannel};
 use self::cluster::{ChannelShare, ClusterHost};
 use self::container::Container;
 use self::process::Probes;
-use self::workspace::{Sandbox, ShortName, Workspace};
+use self::workspace::{Sandbox, Workspace};
 use super::project_paths::ProjectPaths;
 use super::{
     Backend, BackendKeys, BoxReady, BoxSession, CanaryState, CanaryStep, ListedData, Planned,
@@ -61,7 +61,7 @@ struct LaidOut<'a> {
     /// Where it runs. Removed on drop.
     sandbox: Sandbox,
     /// The name of its TMPDIR. Kept to be removed with it.
-    _temporary: ShortName,
+    _temporary: Sandbox,
     /// How long the data took, without the drawing of rows.
     took: Seconds,
     linked: Vec<LinkedFile>,
@@ -173,8 +173,8 @@ impl LocalBackend {
         // Built from nothing; the spec's own `environment` wins.
         let mut environment = self.environment.clone();
         environment.insert("HOME".into(), sandbox.path("home").into());
-        let temporary = ShortName::of(&own[1]);
-        environment.insert("TMPDIR".into(), temporary.path.clone().into());
+        let temporary = Sandbox::short_name(&own[1]);
+        environment.insert("TMPDIR".into(), temporary.folder.clone().into());
         let set = container.variables().into_iter();
         let set = set.chain(container.environment.iter().cloned());
         environment.extend(set.map(|(name, value)| (name.into(), value.into())));

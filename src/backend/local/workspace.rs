@@ -18,7 +18,7 @@ use crate::outside_error::{OutsideError, OutsideResult};
 const TRIES: usize = 5;
 /// In the folder of a run, locked while its gate lives.
 const LOCK: &str = "lock";
-/// How a [`ShortName`] begins.
+/// How a short name begins.
 const SHORT_NAME: &str = "canary-gate-";
 
 /// The folder of one run of the gate. Removed on drop.
@@ -164,40 +164,27 @@ fn open_up(folder: &Path) {
     }
 }
 
-/// The folder of one canary, or of all. Removed on drop.
+/// The folder of one canary, or of all, or a short name of one. Removed on drop.
 #[derive(Debug)]
 pub(super) struct Sandbox {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 impl Sandbox {
     pub(super) fn path(&self, below: &str) -> PathBuf {
         self.folder.join(below)
     }
-}
 
-/// A link to a folder among the machine's temporary files, else the folder itself: the path of a Unix socket has at most 108 bytes,
-/// `unix(7)`. Removed on drop.
-#[derive(Debug)]
-pub(super) struct ShortName {
-    pub(super) path: PathBuf,
-}
-
-impl ShortName {
-    pub(super) fn of(folder: &Path) -> Self {
+    /// A link to a folder among the machine's temporary files, else the folder itself: the path of a Unix socket has at most 108
+    /// bytes, `unix(7)`.
+    pub(super) fn short_name(folder: &Path) -> Self {
         let link = tempfile::Builder::new()
             .prefix(SHORT_NAME)
             .make(|name| symlink(folder, name));
         let kept = link.ok().and_then(|link| link.into_temp_path().keep().ok());
         Self {
-            path: kept.unwrap_or_else(|| folder.to_owned()),
+            folder: kept.unwrap_or_else(|| folder.to_owned()),
         }
-    }
-}
-
-impl Drop for ShortName {
-    fn drop(&mut self) {
-        remove(&self.path);
     }
 }
 
@@ -264,9 +251,9 @@ mod tests {
         }
         write_file(&work.join("free/lock"), "").unwrap();
         let folders = ["free", live.folder.folder.to_str().unwrap()];
-        let short = folders.map(|folder| ShortName::of(&work.join(folder)));
+        let short = folders.map(|folder| Sandbox::short_name(&work.join(folder)));
         remove_dead(&work);
-        assert_eq!(short.map(|short| short.path.is_symlink()), [false, true]);
+        assert_eq!(short.map(|short| short.folder.is_symlink()), [false, true]);
         let left = fs::read_dir(&work)
             .unwrap()
             .map(|left| left.unwrap().path());
