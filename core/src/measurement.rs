@@ -77,6 +77,8 @@ pub struct Measurement {
     /// A process that still ran when the command had ended, and worked on or had taken most of the CPU time. What it had still to do is
     /// not in the run's time.
     pub left_running: Option<String>,
+    /// The error that it printed last, though it completed: a line of its log, to be escaped where shown.
+    pub last_error: Option<String>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,
     /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
@@ -268,6 +270,7 @@ impl Measurement {
             }
             _ => {}
         }
+        self.last_error = self.last_error.as_deref().map(&rewritten);
         self.way_out = self.way_out.as_deref().map(&rewritten);
         self.left_running = self.left_running.as_deref().map(&rewritten);
         self.notes = self.notes.iter().map(|note| rewritten(note)).collect();

@@ -315,11 +315,15 @@ pub enum CanaryProgress<'a> {
     Phase(&'a str),
 }
 
+/// Lines of each host in which an error that ended its work is looked for, though it completed.
+const END_LINES: usize = 100;
+
 /// What a canary run gave: the measurement, and what belongs into the job log.
 #[derive(Debug, Default)]
 pub struct CanaryResult {
     pub measurement: Measurement,
-    /// The last lines that a failed run printed; hostile text, for the job log only.
+    /// The last lines that a run printed, of one that completed those of the stream that spoke last; hostile text, for the job log
+    /// of a failure and for what is told by errors.
     pub log_tail: Vec<String>,
     /// All that is kept of what a failed run printed, as lines; hostile text, for a file only.
     pub log: Vec<String>,

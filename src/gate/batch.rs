@@ -343,7 +343,7 @@ impl Batch<'_> {
 
     /// Keeps what a failed canary printed, and shows its last lines.
     fn keep_log(&self, index: usize, of: &mut Measurement, [tail, log]: [&[String]; 2]) {
-        if of.ended_early {
+        if of.ended_early || of.outcome == Outcome::Completed {
             return;
         }
         let (runner, job) = (self.runner, self.by.job);

@@ -25,7 +25,7 @@ pub enum Doubt {
     NotConfirmed,
     /// The largest canary did this share of the full run, and took no longer than the shortest, but for noise.
     #[error(
-        "does not grow by more than noise up to {0} of the full run, as where data are not read or a failure is hidden; see that the command ends with the error of its work, take larger canaries, or write what is known of it, `growth: none` or `linear`"
+        "does not grow by more than noise up to {0} of the full run, as where data are not read or a failure is hidden; see that the command ends with the error of its work, print its steps as it goes (PYTHONUNBUFFERED=1), take larger canaries, or write what is known of it, `growth: none` or `linear`"
     )]
     NoGrowthSeen(Fraction),
     /// Canaries ended before their last step, the largest after more of its steps than the smallest.
@@ -41,6 +41,9 @@ pub enum Doubt {
         "is that of a sample unlike the rest of the data, {files} of the files with {bytes} of the bytes; name files of one kind, or leave `order` out"
     )]
     UnlikeTheRest { files: Fraction, bytes: Fraction },
+    /// The largest canary printed an error last, and completed.
+    #[error("is that of canaries which printed an error last, so their work may have failed")]
+    EndedWithError,
     /// A canary's command ended before the processes that did its work.
     #[error(
         "is that of commands which left their work running when they ended; let them wait for it"

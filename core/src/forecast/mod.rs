@@ -347,6 +347,7 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         warnings: notes::warnings(runs),
         notes: (of_progress.iter().map(|progress| progress.note(&by_laws)))
             .chain(notes::write(runs, &followed, doubts))
+            .chain(progress::note_of_stop(runs))
             .chain(runs.left_out(full))
             .collect(),
         law,
@@ -358,7 +359,8 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         installs: runs.installs(),
         busy: other_work::busy(runs.entered()),
         by_laws,
-        unlike: (runs.largest().and_then(unlike_the_rest))
+        unlike: (last_error(runs).map(|_| Doubt::EndedWithError))
+            .or(runs.largest().and_then(unlike_the_rest))
             .or(left_running(runs).map(|_| Doubt::LeftRunning))
             .or(unopened(runs).map(|_| Doubt::NotOpened)),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
@@ -369,6 +371,11 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
             .or_else(|| runs.largest().map(Measurement::reach)),
         did_all_work: runs.entered().iter().any(|run| run.work_share() >= 1.0),
     }
+}
+
+/// What the largest canary printed last, if that is an error.
+fn last_error<'a>(runs: &Runs<'a>) -> Option<&'a str> {
+    runs.largest()?.last_error.as_deref()
 }
 
 /// A process in which a canary's work went on when its command had ended.

@@ -7,10 +7,20 @@ use crate::measurement::Measurement;
 use crate::metric::MemoryOf;
 use crate::units::Fraction;
 
+/// The most characters of an error: what to do about it still fits into the line.
+const SHOWN_OF_ERROR: usize = 100;
+
 /// What makes it doubtful that the canaries were like the full run, as sentences.
 pub(super) fn warnings(runs: &Runs) -> Vec<String> {
     let busy = other_work::busy(runs.entered()).map(|BusyMachine { taken, .. }| {
         format!("other work took {taken} of this machine: times are those of this hour")
+    });
+    let error = super::last_error(runs).map(|error| {
+        let shown = error.chars().take(SHOWN_OF_ERROR);
+        let shown: String = shown.map(|c| if c == '`' { '\'' } else { c }).collect();
+        format!(
+            "the largest canary printed an error last, though it ended with 0: `{shown}`; its work may have failed: make the command end with the exit code of that (`set -o pipefail`), or, where it is harmless, print a line after it"
+        )
     });
     let left = super::left_running(runs).map(|process| {
         format!(
@@ -22,7 +32,10 @@ pub(super) fn warnings(runs: &Runs) -> Vec<String> {
             "no canary opened a file of channel `{channel}`, and the full run may later: let a canary get there (larger `canary.fractions`, or more frequent evaluation), or leave the channel out where nothing reads it"
         )
     });
-    busy.into_iter().chain(left).chain(unopened).collect()
+    (busy.into_iter().chain(error))
+        .chain(left)
+        .chain(unopened)
+        .collect()
 }
 
 /// Sentences, the doubts in the growth first.

@@ -230,6 +230,14 @@ pub(super) fn stopped_early(runs: &Runs) -> Option<Doubt> {
     })
 }
 
+/// On a largest canary that stopped early, wherever the others did.
+pub(super) fn note_of_stop(runs: &Runs) -> Option<String> {
+    let share = Fraction(steps_of_ended(runs).last()?.stopped_at()?);
+    Some(format!(
+        "the largest canary ended after {share} of its steps"
+    ))
+}
+
 /// Whether all runs did as many steps, each to the end, in most of its time: then it takes as long whatever the data.
 pub(super) fn all_do_as_many_steps(runs: &Runs) -> bool {
     let done = |run: &Measurement| {

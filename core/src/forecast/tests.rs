@@ -435,6 +435,22 @@ fn a_time_that_stays_the_same_over_twice_the_data_is_in_doubt() {
     }
 }
 
+/// Of all lines, and only where the largest canary ended so: a smaller one may lack data.
+#[test]
+fn an_error_that_the_largest_canary_printed_last_is_a_doubt_and_a_warning() {
+    for (percent, is_doubted) in [(1.0, false), (3.0, true)] {
+        let runs = [1.0, 2.0, 3.0].map(|share| Measurement {
+            last_error: (share == percent).then(|| format!("Error: `{}", "x".repeat(900))),
+            ..run(share, 10.0 * share)
+        });
+        let forecast = forecast_of(&runs);
+        assert_eq!(forecast.unlike.is_some(), is_doubted);
+        let said = forecast.warnings.join("");
+        assert_eq!(said.contains("ended with 0: `Error: 'x"), is_doubted);
+        assert!(said.len() < 320, "{said}");
+    }
+}
+
 #[test]
 fn numbers_that_are_no_numbers_count_as_not_measured() {
     let mut runs = two_hours();

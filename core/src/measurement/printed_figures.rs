@@ -64,7 +64,7 @@ pub struct OutputReader<'a> {
     line: Vec<u8>,
     printed: Printed,
     /// When the latest chunk came.
-    at: Seconds,
+    pub at: Seconds,
 }
 
 impl<'a> OutputReader<'a> {

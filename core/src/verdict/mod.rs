@@ -216,12 +216,14 @@ fn judge_line(
     let is_of_time = matches!(metric, Some(Metric::Time | Metric::Cost));
     let is_known = is_of_time && (budget.growth).is_some_and(|most| forecast.grows_at_most(most));
     let is_flat = |doubt: &&Doubt| matches!(doubt, Doubt::NoGrowthSeen(_));
+    let is_of_all = |doubt: &Doubt| matches!(doubt, Doubt::EndedWithError);
     let doubt = metric.and_then(|metric| forecast.doubt(metric));
     // By the owners' word that is as it should be.
     let doubt = doubt.filter(|doubt| !(is_known && is_flat(doubt)));
     let Some(quantity) = quantity(line, forecast) else {
         let judged = against::judge_increase(line, certainty, against);
-        return match doubt.filter(is_flat) {
+        let unlike = forecast.unlike.as_ref().filter(|unlike| is_of_all(unlike));
+        return match unlike.or(doubt.filter(is_flat)) {
             Some(doubt) => judged.doubted(doubt),
             None => judged,
         };
@@ -270,7 +272,7 @@ fn judge_line(
                 // They did less than the full run, so what is over stays so.
                 _ => is_asked && !is_over,
             });
-            let unlike = unlike.filter(|_| is_of_time || of.is_some());
+            let unlike = unlike.filter(|it| is_of_time || of.is_some() || is_of_all(it));
             let busy =
                 (forecast.busy).filter(|busy| is_of_time && is_over && may_keep(busy.own_part));
             let busy = busy.map(|busy| Doubt::OtherWork { taken: busy.taken });

@@ -117,7 +117,8 @@ impl LocalBackend {
         });
         let [out, err] = &mut streams;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let reading = async { tokio::join!(out.read(stdout), err.read(stderr)) };
+        // Of two that spoke at once, standard output counts as the later: a traceback before it may have been dealt with.
+        let reading = async { tokio::join!(biased; err.read(stderr), out.read(stdout)) };
         let ended = async {
             tokio::pin!(reading);
             tokio::select! {
@@ -145,6 +146,8 @@ impl LocalBackend {
         };
         let said = streams.each_ref().map(|stream| &*stream.tail);
         let tail = LogTail::of(said, &self.secrets);
+        let [out, err] = streams.each_ref().map(|stream| stream.reader.at.0);
+        let last_stream = if err > out { "stderr" } else { "stdout" };
         let (report, printed) = match (socket.report(), status) {
             // A probe that was killed wrote none.
             (Some(report), Some(Ok(status))) if status.code().is_some() => {
@@ -181,6 +184,7 @@ impl LocalBackend {
             outcome: self.outcome(report.as_ref(), &tail, &host.sandbox.path("ml")),
             report,
             tail,
+            last_stream,
             printed,
         })
     }

@@ -102,10 +102,11 @@ impl LocalBackend {
         let figures = PrintedFigures::of_run(sought, &printed, is_completed, Some(wall));
         notes.extend(figures.notes);
         let (log_tail, log) = match outcome {
-            Outcome::Completed | Outcome::Stopped => Default::default(),
+            Outcome::Completed => (log(&ended, |host| host.end()), Vec::new()),
+            Outcome::Stopped => Default::default(),
             _ => (
-                log(&ended, |said| said.lines(LOG_LINES)),
-                log(&ended, LogTail::all),
+                log(&ended, |host| host.tail.lines(LOG_LINES)),
+                log(&ended, |host| host.tail.all()),
             ),
         };
         let mut measurement = Measurement {
@@ -181,10 +182,10 @@ fn run_name(run: &CanaryRun) -> String {
 }
 
 /// Lines that each host printed; the host is named where there are several.
-fn log(hosts: &[EndedHost<'_>], lines: impl Fn(&LogTail) -> Vec<String>) -> Vec<String> {
+fn log(hosts: &[EndedHost<'_>], lines: impl Fn(&EndedHost<'_>) -> Vec<String>) -> Vec<String> {
     let of_host = |ended: &EndedHost<'_>| {
         let prefix = ended.host.prefix(" ");
-        let lines = lines(&ended.tail).into_iter();
+        let lines = lines(ended).into_iter();
         lines.map(move |line| format!("{prefix}{line}"))
     };
     hosts.iter().flat_map(of_host).collect()

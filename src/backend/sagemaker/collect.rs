@@ -12,7 +12,7 @@ use super::metrics::{self, cloudwatch, debugger, probe};
 use super::placing::output;
 use super::{CanaryUnderWay, Found, JobDescription, JobState, ProbeWay, job_hosts};
 use crate::aws::call::{Call, CallError, CallResult};
-use crate::backend::note_opened;
+use crate::backend::{END_LINES, note_opened};
 use crate::grammar::list;
 use crate::measurement::printed_figures::{OutputReader, Printed, PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome};
@@ -48,6 +48,8 @@ struct Arrived {
     answers: Vec<MetricDataResult>,
     /// Hosts without a line in the log.
     silent: Vec<String>,
+    /// The end of what each host printed.
+    log_tail: Vec<String>,
     /// Why a host without a report will have none, by its log.
     no_probe: Option<&'static str>,
     /// Why a source cannot be read at all, by its name; it is not asked again.
@@ -91,12 +93,13 @@ impl Arrived {
 impl CanaryUnderWay<'_> {
     /// Enters what the hosts, the probe and the log say of a canary: its usage, steps, metrics and installs, and that memory ran out where
     /// the kernel says so. What cannot be had is missing, with a note. Nothing is entered before all has come, so it may be dropped.
+    /// Returns the end of the log, as far as that was read.
     pub(super) async fn collect(
         &self,
         found: &Found,
         description: &JobDescription,
         measurement: &mut Measurement,
-    ) {
+    ) -> Vec<String> {
         let (run, ready) = (self.run, self.ready);
         let name = found.name.to_string();
         let names = self.hosts();
@@ -179,6 +182,7 @@ impl CanaryUnderWay<'_> {
         measurement.step_seconds = said.step_seconds;
         measurement.metrics = said.metrics;
         measurement.progress = said.progress;
+        arrived.log_tail
     }
 
     /// Waits for the probe's lines, and without them, or without their word on the GPUs there are, for CloudWatch's points, until all
@@ -237,18 +241,21 @@ impl CanaryUnderWay<'_> {
     async fn read_probes(&self, name: &str, mark: &str, arrived: &mut Arrived) -> CallResult<()> {
         let hosts = &self.hosts();
         arrived.silent.clear();
+        arrived.log_tail.clear();
         for host in hosts {
-            let lines = self.backend.last_log_lines(name, host).await?;
-            if lines.is_empty() {
+            let read = self.backend.last_log_lines(name, host).await?;
+            if read.is_empty() {
                 arrived.silent.push(host.clone());
             }
-            let lines = || lines.iter().map(String::as_str);
+            let lines = || read.iter().map(String::as_str);
             let found = probe::find_reports(lines(), mark, host);
             if found.is_empty() {
                 arrived.no_probe = arrived.no_probe.or_else(|| probe::refusal(lines()));
             }
             let known = found.into_iter().filter(|(host, _)| hosts.contains(host));
             arrived.reports.extend(known);
+            let end = read[read.len().saturating_sub(END_LINES)..].iter();
+            (arrived.log_tail).extend(end.map(|line| format!("{host} {line}")));
         }
         Ok(())
     }

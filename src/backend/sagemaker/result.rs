@@ -140,7 +140,8 @@ impl<'r> CanaryUnderWay<'r> {
             };
             if is_collected {
                 let collecting = self.collect(found, description, &mut measurement);
-                signal.run_until_cancelled(collecting).await;
+                let collected = signal.run_until_cancelled(collecting).await;
+                log_tail = collected.unwrap_or_default();
             }
             if matches!(
                 measurement.outcome,

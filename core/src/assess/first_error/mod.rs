@@ -24,7 +24,7 @@ const NO_DATA: [&str; 10] = [
     "/etc/", "/usr/", "/lib/", "/proc/", "/sys/", "/dev/", "/bin/", "/var/", "/opt/", "/tmp/",
 ];
 
-/// A canary that did not complete, or opened no file of its sample.
+/// A canary that ended, well or not.
 pub struct FailedCanary<'a> {
     pub job: &'a Job,
     pub run: &'a CanaryRun,
@@ -52,9 +52,11 @@ pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
     };
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
     let (way_out, cure) = rows.find_map(|row| row(&failure)).unzip();
+    let last_error = text::last_error(canary.log_tail).filter(|_| outcome == Outcome::Completed);
     Measurement {
         way_out,
         cure: cure.flatten(),
+        last_error: (last_error.map(str::to_owned)).or(canary.measurement.last_error.clone()),
         outcome: match is_looked_at && failure.is_of_gpu_memory() {
             true => Outcome::OutOfMemory {
                 of: MemoryOf::Gpu,

@@ -156,6 +156,19 @@ fn nothing_is_quoted_but_a_short_plain_name() {
     assert_eq!(EXITED.of(&long), None);
 }
 
+/// Each case of `last_errors.txt` names a line of it that is kept, from its end, or none. TRACEBACK stands for that of an error.
+#[test]
+fn an_error_that_is_printed_last_is_kept_and_one_that_was_dealt_with_is_not() {
+    let traceback = "Traceback (most recent call last):\n  File \"/x/a.py\", line 6, in <module>\n    f()\n    ^^^\n";
+    for block in include_str!("last_errors.txt").split("=== ").skip(1) {
+        let (title, log) = block.split_once('\n').unwrap();
+        let kept = title.split_once(" | ").map(|(_, line)| line.to_owned());
+        let log = log.replace("TRACEBACK\n", traceback).replace("\\t", "\t");
+        let lines = Vec::from_iter(log.replace("\\r", "\r").lines().map(str::to_owned));
+        assert_eq!(text::last_error(&lines).map(str::to_owned), kept, "{title}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_a_way_out_panic_or_grow(

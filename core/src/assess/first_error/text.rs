@@ -30,10 +30,18 @@ patterns! {
     /// What Python prints between an error and the one that it led to.
     leads_to = "^\\s*(?:The above exception was the direct cause of the following exception|\
         During handling of the above exception, another exception occurred):\\s*$";
-    /// What others print after a traceback that ended the program.
-    afterwards = "^\\s*(?:\"{3}\\s*)?$|sagemaker-training-toolkit|sagemaker_training|ExecuteUserScriptError|ExitCode |ErrorMessage |\
+    /// What others print after a traceback that ended the program, and what an error goes on with.
+    afterwards = "^\\t|^\\s*(?:\"{3}\\s*)?$|sagemaker-training-toolkit|sagemaker_training|ExecuteUserScriptError|ExitCode |ErrorMessage |\
         Command \"|canary-gate|CUDA kernel errors might|For debugging consider passing CUDA_LAUNCH_BLOCKING|\
         Compile with `TORCH_USE_CUDA_DSA`";
+    /// What Python prints before the traceback of an error that ends no program.
+    apart = "^(?:Exception ignored|Error in atexit|Exception in thread)";
+    /// What a shell says of a command that it could not start, and Python of a script.
+    not_started = r"^(?:[^ :]*sh: (?:line )?[0-9]+|[^ :]*python[0-9.]*): .*(?:not found|No such file or directory|Permission denied)$";
+    /// What a shell says of a command that a signal ended.
+    ended_by_signal = r"^(?:[^ :]*sh: line [0-9]+: +[0-9]+ )?(?:Killed|Segmentation fault|Aborted)(?: \(core dumped\))?(?:  .*)?$";
+    /// The host that printed a line of several.
+    of_host = "^algo-[0-9]+ ";
     /// A folder of a path and the step back out of it: `train/../`.
     and_back = r#"(?:^|[/\s'"])([^/\s'"$]*[^./\s'"$][^/\s'"$]*/\.\./)"#;
     /// What a program says of a file.
@@ -138,6 +146,26 @@ fn uncaught<'a>(words: &[&'a str]) -> Vec<&'a str> {
         belongs.then(|| words[end].trim_end())
     };
     ends.rev().map_while(error).collect()
+}
+
+/// The error that a host's program printed last: nothing but noise follows it.
+pub(super) fn last_error(log_tail: &[String]) -> Option<&str> {
+    let mut hosts = log_tail.chunk_by(|line, next| of_host(line) == of_host(next));
+    hosts.find_map(|lines| {
+        let parts = parts(lines);
+        let lines = parts.last()?;
+        let traceback = last_words(lines);
+        let above = &lines[..lines.len() - traceback.len()];
+        let is_traceback = traceback.first()?.trim() == TRACEBACK;
+        if let Some(error) = uncaught(traceback).first().filter(|_| is_traceback) {
+            let is_apart = above.last().is_some_and(|line| apart(line).is_some());
+            return Some(*error).filter(|_| !is_apart);
+        }
+        let mut said = lines.iter().rev().map(|line| line.trim());
+        let last = said.find(|line| afterwards(line).is_none())?;
+        let known = missing_module(last).or(required_argument(last));
+        (known.or(not_started(last)).or(ended_by_signal(last))).map(|_| last)
+    })
 }
 
 /// From the last traceback on, and from those that led to it; all where there is none.
