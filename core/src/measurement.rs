@@ -79,6 +79,8 @@ pub struct Measurement {
     pub left_running: Option<String>,
     /// The error that it printed last, though it completed: a line of its log, to be escaped where shown.
     pub last_error: Option<String>,
+    /// A file of the checkout that `paths` leaves out and that it opened all the same, where the machine does not prevent it.
+    pub left_out_opened: Option<String>,
     /// What to do about the failure, where it is one of the likeliest first errors.
     pub way_out: Option<String>,
     /// Whether it failed on the smallest size alone, and the forecast is of the larger ones, which completed.
@@ -273,6 +275,7 @@ impl Measurement {
         self.last_error = self.last_error.as_deref().map(&rewritten);
         self.way_out = self.way_out.as_deref().map(&rewritten);
         self.left_running = self.left_running.as_deref().map(&rewritten);
+        self.left_out_opened = self.left_out_opened.as_deref().map(&rewritten);
         self.notes = self.notes.iter().map(|note| rewritten(note)).collect();
         self
     }

@@ -58,7 +58,7 @@ pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// The most opened files of a channel that are named.
 pub const MOST_NAMED: usize = 200;
 
-/// The name of a watched checkout, which no channel can have.
+/// The name of a watched checkout, or of its files that count for nothing, which no channel can have.
 pub const CHECKOUT: &str = ".";
 
 /// Fails where the system has nothing to measure by.
@@ -125,7 +125,7 @@ pub struct ProbeOptions {
     /// A folder in /tmp or /var/tmp that the command writes to like others; repeatable.
     #[arg(long, hide = true, value_name = "DIR")]
     pub shared: Vec<PathBuf>,
-    /// A list of files that the command may not open, where mount namespaces are allowed.
+    /// A list of files that the command may not open. Where mount namespaces are not allowed, the line says which it opened.
     #[arg(long, hide = true, value_name = "FILE")]
     pub closed: Option<PathBuf>,
     // Watched in place of channels, and named [`CHECKOUT`] among them.

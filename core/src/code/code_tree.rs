@@ -9,8 +9,6 @@ use crate::spec::{Job, ON_THIS_MACHINE};
 
 /// Links can multiply the files of a tree.
 const MOST_FILES: usize = 2_000_000;
-/// Files that are closed to a canary, each by a mount, of which more would take seconds.
-const MOST_LEFT_OUT: usize = 2048;
 
 /// What of a tree counts for a job.
 #[derive(Debug, Clone)]
@@ -213,8 +211,7 @@ impl CodeTree {
         };
         let tracked = tree.files().iter().filter(|file| !file.blob.is_empty());
         let left_out = tracked.filter(|file| file.kind.is_file() && !is_used(&file.path));
-        let left_out = left_out.map(|file| file.path.clone());
-        code.left_out = left_out.take(MOST_LEFT_OUT).collect();
+        code.left_out = left_out.map(|file| file.path.clone()).collect();
         Ok(code)
     }
 
@@ -234,7 +231,7 @@ impl CodeTree {
         commands.filter(|path| path.is_absolute())
     }
 
-    /// The tracked files that neither count nor are the job's data, which no canary may read; of very many the first.
+    /// The tracked files that neither count nor are the job's data, which no canary may read.
     pub fn left_out(&self) -> &[PathBuf] {
         &self.left_out
     }

@@ -49,6 +49,9 @@ pub enum Doubt {
         "is that of commands which left their work running when they ended; let them wait for it"
     )]
     LeftRunning,
+    /// A canary opened a file that is no part of the code.
+    #[error("is that of canaries which opened a file that `paths` leaves out; name it there")]
+    LeftOutOpened,
     /// No canary opened a file of a channel that all of them had whole.
     #[error("is that of canaries which opened no file of a whole channel, as the full run may")]
     NotOpened,

@@ -361,7 +361,8 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
         by_laws,
         unlike: (last_error(runs).map(|_| Doubt::EndedWithError))
             .or(runs.largest().and_then(unlike_the_rest))
-            .or(left_running(runs).map(|_| Doubt::LeftRunning))
+            .or((runs.first_said(|run| &run.left_running)).map(|_| Doubt::LeftRunning))
+            .or((runs.first_said(|run| &run.left_out_opened)).map(|_| Doubt::LeftOutOpened))
             .or(unopened(runs).map(|_| Doubt::NotOpened)),
         time_doubt: (is_unconfirmed.then_some(Doubt::NotConfirmed))
             .or_else(|| progress::stopped_early(runs))
@@ -376,12 +377,6 @@ fn of_runs(basis: &Basis, runs: Runs) -> Forecast {
 /// What the largest canary printed last, if that is an error.
 fn last_error<'a>(runs: &Runs<'a>) -> Option<&'a str> {
     runs.largest()?.last_error.as_deref()
-}
-
-/// A process in which a canary's work went on when its command had ended.
-fn left_running<'a>(runs: &Runs<'a>) -> Option<&'a str> {
-    let mut entered = runs.entered().iter();
-    entered.find_map(|run| run.left_running.as_deref())
 }
 
 /// A channel of which no canary opened a file, and none was the full run, which then does not either.

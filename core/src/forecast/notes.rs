@@ -22,9 +22,14 @@ pub(super) fn warnings(runs: &Runs) -> Vec<String> {
             "the largest canary printed an error last, though it ended with 0: `{shown}`; its work may have failed: make the command end with the exit code of that (`set -o pipefail`), or, where it is harmless, print a line after it"
         )
     });
-    let left = super::left_running(runs).map(|process| {
+    let left = runs.first_said(|run| &run.left_running).map(|process| {
         format!(
             "a canary's command ended while `{process}`, which was still at work or had done most of it, ran on, and was ended: let the command wait for its work, as `wait` in a shell does"
+        )
+    });
+    let opened = runs.first_said(|run| &run.left_out_opened).map(|file| {
+        format!(
+            "a canary opened `{file}` of the checkout, which `paths` leaves out, so that a change of it alone is not seen: name it in `paths`, or let nothing read it"
         )
     });
     let unopened = super::unopened(runs).map(|channel| {
@@ -32,10 +37,8 @@ pub(super) fn warnings(runs: &Runs) -> Vec<String> {
             "no canary opened a file of channel `{channel}`, and the full run may later: let a canary get there (larger `canary.fractions`, or more frequent evaluation), or leave the channel out where nothing reads it"
         )
     });
-    (busy.into_iter().chain(error))
-        .chain(left)
-        .chain(unopened)
-        .collect()
+    let warnings = [busy, error, left, opened, unopened];
+    warnings.into_iter().flatten().collect()
 }
 
 /// Sentences, the doubts in the growth first.

@@ -136,6 +136,14 @@ impl<'a> Runs<'a> {
         self.entered.iter().all(|run| has(run))
     }
 
+    /// What a run that entered says of something that others need not say.
+    pub(super) fn first_said(
+        &self,
+        said: fn(&'a Measurement) -> &'a Option<String>,
+    ) -> Option<&'a str> {
+        self.entered.iter().find_map(|run| said(run).as_deref())
+    }
+
     /// Whether a run had too little of this memory.
     pub(super) fn out_of_memory(&self, memory: MemoryOf) -> bool {
         self.others()

@@ -16,7 +16,7 @@ use crate::instance::Capacity;
 use crate::measurement::printed_figures::{PrintedFigures, Sought};
 use crate::measurement::{Measurement, Outcome, Phases, Usage};
 use crate::outside_error::{OutsideError, OutsideResult};
-use crate::probe::ProbeReport;
+use crate::probe::{CHECKOUT, ProbeReport};
 use crate::rows::Copied;
 use crate::secret::CutAt;
 use crate::spec::{BackendKind, Job};
@@ -109,7 +109,11 @@ impl LocalBackend {
                 log(&ended, |host| host.tail.all()),
             ),
         };
+        let checkout = format!("{}/", self.paths.checkout.display());
+        let mut opened = reports().flatten().map(|host| &host.files_opened);
+        let left_out = opened.find_map(|opened| opened.get(CHECKOUT)?.first());
         let mut measurement = Measurement {
+            left_out_opened: left_out.map(|file| file.replace(&checkout, "")),
             phases: Phases {
                 startup: Some(startup),
                 download: Some(placing),

@@ -73,6 +73,20 @@ impl WatchedChannels {
         Self(named.into_iter().collect())
     }
 
+    /// Files of a checkout too, under [`CHECKOUT`]. A note says where they cannot be watched. `own` is a file of this probe alone.
+    pub(super) fn add_files(&mut self, files: &[PathBuf], own: &Path) -> Option<String> {
+        files.first()?;
+        let watched = Watched::files(files, own).map(|watched| (CHECKOUT.to_owned(), watched));
+        let is_watched = watched.is_some();
+        self.0.extend(watched);
+        (!is_watched).then(|| {
+            format!(
+                "canaries can read {} files of the checkout here that `paths` leaves out, and a change of these alone is not seen",
+                files.len()
+            )
+        })
+    }
+
     /// Takes in what was opened since the last call.
     pub(super) fn look(&mut self) {
         self.0.retain(|_, channel| channel.look().is_ok());
@@ -93,7 +107,6 @@ impl WatchedChannels {
 impl Watched {
     /// Watches a folder and all below it; `None` where that cannot be relied on.
     fn folder(folder: &Path, deadline: Instant, kind: WatchedKind) -> Option<Self> {
-        let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
         // What is moved away is used too.
         let mut mask = AddWatchFlags::IN_OPEN
             | AddWatchFlags::IN_MOVED_FROM
@@ -106,7 +119,7 @@ impl Watched {
         };
         // A sample that is written to was opened all the same.
         mask.set(AddWatchFlags::IN_MODIFY, is_checkout);
-        let (mut places, mut trial) = (HashMap::new(), None);
+        let (mut watched, mut trial) = (Self::new(most)?, None);
         // What is hidden or installed is no data of a checkout.
         let is_left = |entry: &DirEntry| {
             let is_hidden = entry.file_name().as_bytes().starts_with(b".");
@@ -120,31 +133,52 @@ impl Watched {
             // leads nowhere.
             if file_type.is_dir() || file_type.is_symlink() && (!is_checkout || path.exists()) {
                 let place = path.strip_prefix(folder).ok()?.to_owned();
-                let named = places.entry(inotify.add_watch(path, mask).ok()?);
+                let added = watched.inotify.add_watch(path, mask).ok()?;
+                let named = watched.places.entry(added);
                 let named = named.or_insert_with(|| place.clone());
                 // A folder has its own name, not that of a link to it.
                 if file_type.is_dir() {
                     *named = place;
                 }
-                (places.len() <= MOST_WATCHED.max(most)).then_some(())?;
+                (watched.places.len() <= MOST_WATCHED.max(most)).then_some(())?;
             }
             if trial.is_none() && path.is_file() {
                 trial = Some(entry.into_path());
             }
         }
-        let mut channel = Self {
-            inotify,
-            places,
+        watched.tried(&trial?)
+    }
+
+    /// Watches each of these files; `None` where that cannot be relied on. `own` lies beside them and is this probe's: another one
+    /// watches them too.
+    fn files(files: &[PathBuf], own: &Path) -> Option<Self> {
+        let mut watched = Self::new(MOST_NAMED)?;
+        for file in files.iter().map(PathBuf::as_path).chain([own]) {
+            (watched.places.len() < MOST_OF_CHECKOUT).then_some(())?;
+            let added = watched.inotify.add_watch(file, AddWatchFlags::IN_OPEN);
+            watched.places.insert(added.ok()?, file.to_owned());
+        }
+        watched.tried(own)
+    }
+
+    fn new(most: usize) -> Option<Self> {
+        Some(Self {
+            inotify: Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?,
+            places: HashMap::new(),
             opened: BTreeSet::new(),
             made: BTreeSet::new(),
             most,
             is_lossy: false,
-        };
-        let _ = File::open(trial?);
-        channel.look().ok()?;
-        let is_seen = !channel.opened.is_empty();
-        channel.opened.clear();
-        is_seen.then_some(channel)
+        })
+    }
+
+    /// The same where the opening of a file there is seen.
+    fn tried(mut self, file: &Path) -> Option<Self> {
+        let _ = File::open(file);
+        self.look().ok()?;
+        let is_seen = !self.opened.is_empty();
+        self.opened.clear();
+        is_seen.then_some(self)
     }
 
     /// Takes in what was opened since the last call.

@@ -107,7 +107,7 @@ impl<'a> WatchedRun<'a> {
         // Beside a launcher's first process the others may have opened theirs already.
         let base = options.opt_ml.as_deref().or(container_base.as_deref());
         let base = base.filter(|_| is_of_command);
-        let channels = match &options.watched {
+        let mut channels = match &options.watched {
             Some(checkout) => WatchedChannels::checkout(checkout),
             None => base.map(WatchedChannels::below).unwrap_or_default(),
         };
@@ -122,8 +122,8 @@ impl<'a> WatchedRun<'a> {
             Err(reason) => OptMl::NotAllowed { reason },
         });
         if let Some(list) = &options.closed {
-            // Where it is not allowed, the command is kept apart by its copy alone.
-            let _ = mounts.close(list);
+            let left = mounts.close(list).map_err(failed("closing files"))?;
+            notes.extend(channels.add_files(&left, list));
         }
         (mounts.make_read_only(&options.read_only, writes)).map_err(ProbeError::NotReadOnly)?;
         let mut tree = ProcessTree::of_this_process();

@@ -28,6 +28,9 @@ use rustix::mount::{
 use super::TEMPORARY;
 use super::error::shown;
 
+/// Files that are closed, each by a mount, of which more would take seconds.
+const MOST_CLOSED: usize = 2048;
+
 /// The mount namespace of this process and its children, which the first mount enters. A failed mount is returned as its reason.
 /// Mount before the process has a second thread.
 #[derive(Default)]
@@ -126,14 +129,19 @@ impl MountNamespace {
     }
 
     /// Covers the files of a list, as far as they are there, such that no user can open them, root neither: nobody opens a socket.
-    pub(super) fn close(&mut self, list: &Path) -> io::Result<()> {
+    /// Returns those that can be opened all the same, where mounts are not allowed or the files are too many.
+    pub(super) fn close(&mut self, list: &Path) -> io::Result<Vec<PathBuf>> {
         let (files, cover) = (fs::read(list)?, list.with_extension("cover"));
-        mknod(&cover, SFlag::S_IFSOCK, Mode::S_IRWXU, 0)?;
-        self.enter().map_err(io::Error::other)?;
-        for file in files.split(|byte| *byte == 0) {
-            let _ = mount_bind_recursive(&cover, Path::new(OsStr::from_bytes(file)));
-        }
-        Ok(())
+        let may_mount =
+            mknod(&cover, SFlag::S_IFSOCK, Mode::S_IRWXU, 0).is_ok() && self.enter().is_ok();
+        let mut left = if may_mount { MOST_CLOSED } else { 0 };
+        let stays_open = |file: &PathBuf| {
+            let is_closed = left > 0 && mount_bind_recursive(&cover, file).is_ok();
+            left -= usize::from(is_closed);
+            !is_closed && file.is_file()
+        };
+        let files = files.split(|byte| *byte == 0).map(OsStr::from_bytes);
+        Ok(files.map(PathBuf::from).filter(stays_open).collect())
     }
 
     fn enter(&mut self) -> Result<(), String> {
