@@ -55,8 +55,7 @@ impl ChannelData {
     pub fn tables(&self) -> impl Iterator<Item = &RowFile> {
         let files = self.rows.iter().flat_map(|rows| rows.files.iter());
         let is_whole = |file: &RowFile| self.always.iter().any(|object| object.key == file.key);
-        (files.chain(&self.looked_at))
-            .filter(move |file| !file.columns.is_empty() && !is_whole(file))
+        (files.chain(&self.looked_at)).filter(move |file| !is_whole(file))
     }
 
     /// A channel without objects that every canary gets.

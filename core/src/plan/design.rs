@@ -247,7 +247,8 @@ fn fewest_blocks(channel: &ChannelData, total: usize) -> usize {
 const LONGEST_NAMES: usize = 60;
 
 /// Two samples of tables that share a column and have each another: a join of a tenth of each has a hundredth of the rows. Where one has no
-/// column of its own, as a test set without the label, they are parts of one table.
+/// column of its own, as a test set without the label, they are parts of one table. Without headers two channels are asked about by their
+/// counts of columns.
 fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let tables: Vec<(&ChannelData, &RowFile)> = dataset
         .sampled()
@@ -262,14 +263,21 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let words = |(channel, file): &(&ChannelData, &RowFile)| {
         format!("`{}` of channel `{}`", escaped(&file.key), channel.name)
     };
-    let mut pairs = (tables.iter().enumerate())
+    let mut both = (tables.iter().enumerate())
         .flat_map(|(place, table)| tables[..place].iter().map(move |earlier| [earlier, table]));
-    let joined = pairs.find_map(|pair| {
-        let names = shared(pair.map(|(_, file)| file.columns.as_slice()))?;
+    let joined = both.find_map(|pair| {
+        let names = shared(pair.map(|(_, file)| file.columns.as_slice()));
+        let names = names.map(|names| escaped(&distinct(names).join("`/`")));
+        let [one, other] = pair.map(|(_, file)| file.unnamed_columns());
+        let is_of_one = pair[0].0.name == pair[1].0.name
+            || pair.iter().any(|(channel, _)| pairs::is_part(channel));
+        let counts = one.zip(other).filter(|(one, other)| !is_of_one && one != other);
+        let known = (names.map(|names| format!("share the column `{names}`"))).or_else(|| {
+            counts.map(|(one, other)| format!("have no header, and {one} and {other} columns"))
+        })?;
         let [one, other] = pair.map(words);
-        let shared = escaped(&distinct(names).join("`/`"));
         let why = format!(
-            "canaries get a sample of two tables of job `{}`, {one} and {other}, which share the column `{shared}`: where the script joins them, a sample of each gives far fewer rows than its share, and no forecast holds",
+            "canaries get a sample of two tables of job `{}`, {one} and {other}, which {known}: where the script joins them, a sample of each gives far fewer rows than its share, and no forecast holds",
             job.name
         );
         Some(PlanError::NoCanaries(Reason::new(why).advising(

@@ -85,13 +85,17 @@ fn are_unlike(files: &Namesakes<'_>) -> bool {
     !kind.may_be_table && files.len() == 2 && most > least && most / 2 >= least
 }
 
+/// Whether its data are others than the training data, and no partners of them.
+pub(super) fn is_part(channel: &ChannelData) -> bool {
+    PARTS.iter().any(|part| channel.name.starts_with(part))
+}
+
 /// Refuses files in pairs, such as images and their masks, where each file is drawn by itself: a tenth of the images and a tenth of the
 /// masks have a hundredth of the pairs. At least half of the names have to be those of pairs, and three quarters where both have one ending
 /// in one channel. Tables of one name are parts of one table.
 pub(super) fn refuse_pairs(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let is_drawn_alone = |channel: &&ChannelData| {
-        let is_part = PARTS.iter().any(|part| channel.name.starts_with(part));
-        channel.rows.is_none() && !matches!(channel.rule, DrawRule::With(_)) && !is_part
+        channel.rows.is_none() && !matches!(channel.rule, DrawRule::With(_)) && !is_part(channel)
     };
     let alone = dataset.sampled().filter(is_drawn_alone);
     let drawn = alone.map(|channel| (&*channel.name, channel.objects.without(&channel.always)));

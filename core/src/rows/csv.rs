@@ -14,7 +14,7 @@ pub(super) struct Dialect {
     delimiter: Option<u8>,
     quotes: Quotes,
     /// How many fields a record may have: those of the header, and those of the first record.
-    fields: [usize; 2],
+    pub(super) fields: [usize; 2],
 }
 
 /// What a quote means.
@@ -130,11 +130,6 @@ impl Dialect {
         };
         let found = possible.iter().find(fits).or(possible.first());
         found.map(|(dialect, header)| (*dialect, blank + header))
-    }
-
-    /// The fields of the header.
-    pub(super) fn fields(&self) -> usize {
-        self.fields[0]
     }
 
     /// The names in a header; none where one of them is a number, since then it is no header.

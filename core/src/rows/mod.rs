@@ -95,6 +95,15 @@ impl RowFile {
         matches!(self.layout, RowLayout::Text(_)) && self.bytes.0 <= READ_THROUGH
     }
 
+    /// The number of its columns, where there are several without names and the first rows agree.
+    pub fn unnamed_columns(&self) -> Option<usize> {
+        let RowLayout::Text(text) = &self.layout else {
+            return None;
+        };
+        let [first, second] = text.dialect.fields;
+        (self.columns.is_empty() && first == second && first > 1).then_some(first)
+    }
+
     pub fn format(&self) -> RowFormat {
         match &self.layout {
             RowLayout::Text(text) if text.header == 0 => RowFormat::Lines,

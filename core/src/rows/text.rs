@@ -130,7 +130,7 @@ impl<S: RangeSource> TextDraw<'_, S> {
                 return Err(RowsProblem::Ragged {
                     left: copied.left,
                     tried,
-                    fields: self.layout.dialect.fields(),
+                    fields: self.layout.dialect.fields[0],
                 }
                 .into());
             }
