@@ -25,7 +25,7 @@ mapping! {
     /// What only the local backend understands.
     pub struct LocalTraining named "Local" {
         /// Local jobs: the command that trains, for instance `[python3, train.py]`.
-        plain command: List<AnyText> as Vec<String> => FieldRule::HEAD.setting().command();
+        plain command: List<AnyText> as Vec<String> => FieldRule::UNCOMPARED.setting().command();
         /// Local jobs: folders of the home folder that canaries may read, for instance `["~/.cache/huggingface/hub"]`. Who starts
         /// the gate opens them by `--cache`.
         plain caches: List<CacheFolder> as Vec<String> => FieldRule::HEAD.setting();
