@@ -7,7 +7,7 @@ use crate::console::{AppError, AppResult};
 use crate::gate::{GateOutcome, RunHistory, Runner};
 use crate::grammar::count;
 use crate::report::Spend;
-use crate::units::{Seconds, Usd, sum};
+use crate::units::{Seconds, sum};
 
 /// Whether all bills of a run are known, and in its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,8 @@ pub(crate) async fn complete(
             let offer = runner.project.offer(&bill.instance);
             let idle = Some(idle).filter(|idle| idle.0 > 0.0);
             let (training_jobs, spend) = unshown.entry(bill.job).or_default();
-            *training_jobs += 1;
+            // Idle time alone may be that of another one's machines.
+            *training_jobs += usize::from(trained.0 > 0.0);
             let more = Spend {
                 canary_usd: offer.cost(trained + idle.unwrap_or_default()),
                 canary_seconds: trained,
@@ -70,9 +71,10 @@ pub(crate) async fn complete(
     for (job, (training_jobs, spend)) in unshown {
         let all = spend.canary_seconds + spend.idle_seconds.unwrap_or_default();
         let note = format!(
-            "{} was billed for {} of this run without a canary in this report, as where an earlier start of it was killed.",
-            (spend.canary_usd).map_or_else(|| all.exact(), Usd::exact),
+            "{} was billed for what has no canary in this report, {} and machines kept for {}, as where an earlier start of the run was killed.",
+            (spend.canary_usd).map_or_else(|| all.to_string(), |usd| usd.to_string()),
             count(training_jobs, "training job"),
+            spend.idle_seconds.unwrap_or_default(),
         );
         let is_it = |(failed, _): &(Option<String>, AppError)| failed.as_ref() == Some(&job);
         match gated.jobs.iter_mut().find(|report| report.name == job) {
