@@ -54,7 +54,7 @@ fn other_work_beside_one_canary_is_said_and_widens_the_time() {
         run.ended_with(0).json()["jobs"][0].clone()
     };
     let busy = forecast("busy.jsonl");
-    let warned = "other work took 96% of this machine: times are those of this hour";
+    let warned = "other work took 96% of this machine: times are those of this hour, less alone";
     assert_eq!(busy["warnings"], json!([warned]));
     let (quiet, beside) = (forecast("quiet.jsonl"), forecast("beside.jsonl"));
     assert_eq!(quiet["warnings"], Value::Null);

@@ -13,7 +13,7 @@ const SHOWN_OF_ERROR: usize = 100;
 /// What makes it doubtful that the canaries were like the full run, as sentences.
 pub(super) fn warnings(runs: &Runs) -> Vec<String> {
     let busy = other_work::busy(runs.entered()).map(|BusyMachine { taken, .. }| {
-        format!("other work took {taken} of this machine: times are those of this hour")
+        format!("other work took {taken} of this machine: times are those of this hour, less alone")
     });
     let error = super::last_error(runs).map(|error| {
         let shown = error.chars().take(SHOWN_OF_ERROR);
