@@ -68,7 +68,9 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
     let unseen =
         peaks.filter_map(|peak| peak.upper_bound.filter(|_| peak.upper_bound > peak.bytes));
     let is_exact = |run: &Measurement| run.drawn_by_script || run.differs_in_work_alone;
-    let without_bytes = entered().filter(|run| !has_bytes(run) && !is_exact(run));
+    let without_bytes = entered()
+        .filter(|run| !has_bytes(run) && !is_exact(run))
+        .count();
     let of_all = [
         reached.map(|run| {
             let of = run.reach_of();
@@ -91,13 +93,10 @@ pub(super) fn write(runs: &Runs, law: &Laws, doubts: [Option<Doubt>; 2]) -> Vec<
             )
         }),
         other_work::note(&runs.disturbed),
-        match without_bytes.count() {
-            0 => None,
-            1 => Some("the bytes of 1 run are unknown; the fraction requested replaces them".to_owned()),
-            count => Some(format!(
-                "the bytes of {count} runs are unknown; the fractions requested replace them"
-            )),
-        },
+        (without_bytes > 0).then(|| {
+            let runs = grammar::count(without_bytes, "run");
+            format!("the bytes of {runs} are unknown; the fraction requested replaces them")
+        }),
     ];
     let of_all = of_all.into_iter().flatten();
     in_doubt.chain(flat).chain(of_all).collect()
