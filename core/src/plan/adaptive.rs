@@ -173,12 +173,14 @@ fn next_run(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
-    let worth = situation.worth(time);
+    let [worth, worth_farther] = [false, true].map(|farther| situation.worth(time, farther));
     let all = situation.open_rungs().map(|rung| candidate(rung, time));
     let all: Vec<NextRung> = all.collect();
     let longest = LIMIT_SHARE * situation.max_runtime.0;
     let open = those(&all, |one| one.upper <= longest);
-    let within = those(&open, |one| one.median <= worth);
+    let within = those(&open, |one| {
+        one.median <= worth || one.median <= worth_farther && situation.is_farther(one)
+    });
     if let Some(shortest) = situation.shortest {
         let long = those(&within, |one| one.median >= shortest.0);
         match (choose(situation, &long, room), situation.aim) {
@@ -223,7 +225,7 @@ fn next_run(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun
     if enough {
         return Err(if chosen(&open, room).is_some() {
             StopReason::BeyondTheShare
-        } else if situation.is_kept_by_max_runtime(time, room.min(worth)) {
+        } else if situation.is_kept_by_max_runtime(time, room.min(worth_farther)) {
             StopReason::MaxRuntime
         } else {
             StopReason::NothingHelps

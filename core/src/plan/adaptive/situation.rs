@@ -81,14 +81,21 @@ impl Situation<'_> {
             .map_or(f64::INFINITY, |budget| budget.0 - self.spent.0)
     }
 
-    /// The seconds that further runs may take by `canary.max_share`; infinite for the second run, negative where too much is spent.
-    pub(super) fn worth(&self, time: &CanaryTime) -> f64 {
+    /// Whether it would do more of the full run than any so far.
+    pub(super) fn is_farther(&self, candidate: &NextRung) -> bool {
+        let reach = self.completed().map(Measurement::reach).fold(0.0, f64::max);
+        self.is_new(candidate) && candidate.rung.size.share * candidate.rung.work > reach
+    }
+
+    /// The seconds that further runs may take by `canary.max_share`; infinite for the second run, negative where too much is spent. A
+    /// doubt is worth more where they do more of the full run than any so far: others do not end it.
+    pub(super) fn worth(&self, time: &CanaryTime, is_farther: bool) -> f64 {
         if self.is_the_second() {
             return f64::INFINITY;
         }
         let share = self.share.as_fraction().0;
         let full_run = time.at(1.0, 1.0);
-        let allowed = match self.doubt {
+        let allowed = match self.doubt.filter(|_| is_farther) {
             None => share * full_run.median(),
             Some(by_the_budget) => {
                 let upper_end = share * full_run.quantile(UPPER);
