@@ -42,6 +42,8 @@ patterns! {
     ended_by_signal = r"^(?:[^ :]*sh: line [0-9]+: +[0-9]+ )?(?:Killed|Segmentation fault|Aborted)(?: \(core dumped\))?(?:  .*)?$";
     /// The host that printed a line of several.
     of_host = "^algo-[0-9]+ ";
+    /// What make, just, dvc and npm say of a program that failed.
+    of_launcher = r"^(?:make(?:\[[0-9]+\])?: \*\*\*|error: Recipe |ERROR: failed to reproduce|npm (?:ERR!|error))";
     /// A folder of a path and the step back out of it: `train/../`.
     and_back = r#"(?:^|[/\s'"])([^/\s'"$]*[^./\s'"$][^/\s'"$]*/\.\./)"#;
     /// What a program says of a file.
@@ -91,10 +93,13 @@ impl Errors {
     pub(super) fn of(said: Option<&str>, log_tail: &[String]) -> Self {
         let said: Vec<&str> = said.unwrap_or_default().lines().map(cut).collect();
         let said = &said[said.len().saturating_sub(LINES)..];
-        let last = said.iter().rev().find(|line| !line.trim().is_empty());
-        let last = last.map(|line| line.trim());
         let mut parts = parts(log_tail);
         parts.insert(0, said.to_vec());
+        // What a launcher says has its reason above it, in the log.
+        let lines = parts.iter().flat_map(|part| part.iter().rev());
+        let mut lines = lines.map(|line| line.trim());
+        let last = lines.find(|line| !line.is_empty() && of_launcher(line).is_none());
+        let last = last.filter(|_| !said.is_empty());
         let mut words = parts.iter().map(|part| last_words(part));
         let lines = distinct(last.into_iter().chain(words.clone().flat_map(uncaught)));
         Self {
@@ -139,7 +144,7 @@ fn uncaught<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let error = |end: usize| {
         let mut between = words[end + 1..below].iter();
         let belongs = match below == words.len() {
-            true => between.all(|line| afterwards(line).is_some()),
+            true => between.all(|line| afterwards(line).or_else(|| of_launcher(line)).is_some()),
             false => between.any(|line| leads_to(line).is_some()),
         };
         below = end;
