@@ -16,7 +16,7 @@ pub(super) struct SeenFile {
 }
 
 /// Where data lies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct FoundData {
     /// A folder, or one file.
     pub(super) path: String,
@@ -28,8 +28,10 @@ pub(super) struct FoundData {
     pub(super) is_by_folder: bool,
     /// Whether a file of it lists the others, or its files have several endings and so belong together.
     pub(super) belongs_together: bool,
-    /// Whether a watched command opened it.
+    /// Whether a watched command opened some of it, or would most likely have.
     pub(super) is_opened: bool,
+    /// Whether the command was ended before it opened all of it, if it would.
+    pub(super) is_guessed: bool,
     /// Single files in folders of it, from its folder, without which the command may not do.
     pub(super) always: Vec<String>,
 }
@@ -54,6 +56,12 @@ impl FoundData {
     /// Whether it is one file, and no folder.
     pub(super) fn is_file(&self) -> bool {
         self.files == 1 && self.path.ends_with(&format!(".{}", self.ending))
+    }
+
+    /// Whether one of them is the other, or lies in it.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let [one, other] = [self, other].map(|data| format!("{}/", data.path));
+        one.starts_with(&other) || other.starts_with(&one)
     }
 
     /// What of the data it is, by its last name: `train`, `test`, ...
@@ -93,7 +101,7 @@ pub(super) fn folder_of(path: &str) -> &str {
 }
 
 /// The ending of a file's name, in small letters.
-fn ending(path: &str) -> Option<String> {
+pub(super) fn ending(path: &str) -> Option<String> {
     let (stem, ending) = name_of(path).rsplit_once('.')?;
     (!stem.is_empty()).then(|| ending.to_lowercase())
 }
@@ -154,13 +162,20 @@ pub(super) fn data_folders(files: &[SeenFile], is_named: impl Fn(&str) -> bool) 
     found
 }
 
+/// Of those that a command may open.
+pub(super) fn is_opened_data(file: &&SeenFile) -> bool {
+    let is_code = pattern("opened_code").is_match(&file.path);
+    is_data(&file.path) || file.path.contains('/') && ending(&file.path).is_some() && !is_code
+}
+
+/// Whether a folder, by its name or its place, has a part of the data or one kind of them, and is no class beside others.
+pub(super) fn is_kind(folder: &str) -> bool {
+    folder_of(folder).is_empty() || pattern("kind_of_data").is_match(name_of(folder))
+}
+
 /// The data among the files that a command opened: those of a folder together, with folders beside it that are classes; a few each by
 /// themselves.
 pub(super) fn opened_data<'a>(files: impl Iterator<Item = &'a SeenFile>) -> Vec<FoundData> {
-    let is_opened_data = |file: &&SeenFile| {
-        let is_code = pattern("opened_code").is_match(&file.path);
-        is_data(&file.path) || file.path.contains('/') && ending(&file.path).is_some() && !is_code
-    };
     let files = Vec::from_iter(files.filter(is_opened_data));
     let folders = BTreeSet::from_iter(files.iter().map(|file| folder_of(&file.path)));
     let mut homes: BTreeMap<&str, Vec<&SeenFile>> = BTreeMap::new();
@@ -171,8 +186,7 @@ pub(super) fn opened_data<'a>(files: impl Iterator<Item = &'a SeenFile>) -> Vec<
         let mut below = folders
             .range(above..)
             .take_while(|one| one.starts_with(above));
-        let is_kind = above.is_empty() || pattern("kind_of_data").is_match(name_of(own));
-        let is_class = !is_kind && below.any(is_beside);
+        let is_class = !is_kind(own) && below.any(is_beside);
         let home = if is_class { above } else { own };
         homes.entry(home).or_default().push(file);
     }
@@ -209,9 +223,8 @@ fn data_of(path: &str, files: &[&SeenFile]) -> FoundData {
         bytes: files.iter().map(|file| file.bytes).sum(),
         belongs_together: files.iter().any(|file| ending(&file.path) != first),
         ending: first.unwrap_or_default(),
-        is_opened: false,
-        always: Vec::new(),
         is_by_folder: (files.iter()).all(|file| folder_of(folder_of(&file.path)) == path),
+        ..FoundData::default()
     }
 }
 

@@ -339,7 +339,7 @@ fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work
             (false, false) => ("", ""),
         };
         let (name, uri) = (yaml::text(name), yaml::text(&uri));
-        let seen = data.filter(|data| data.is_opened);
+        let seen = data.filter(|data| data.is_opened && !data.is_guessed);
         let how = seen.map_or("guess", |_| "seen");
         let said = comment(&format!("{how}: {said}{why}"));
         text += &format!("        {name}: {{uri: {uri}{sample}{always}}}    # {said}\n");

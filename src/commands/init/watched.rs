@@ -1,6 +1,6 @@
 //! The project's own command, run once as it stands under the probe: the files of the checkout that it opens are the data of its job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -9,12 +9,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Command;
 
-use super::data::{FoundData, SeenFile, opened_data};
+use super::data::{FoundData, SeenFile, ending, folder_of, is_kind, is_opened_data, opened_data};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use super::start::{ScriptStart, may_have_secret};
 use super::text::SourceText;
 use crate::console::{AppError, AppResult, StepResult, files, printable, say, signals};
-use crate::grammar::{at_most, count};
+use crate::grammar::{at_most, count, only_where};
 use crate::probe::{self, CHECKOUT, Ending, ProbeReport};
 use crate::spec::cure;
 use crate::units::Seconds;
@@ -28,8 +28,7 @@ const MOST_SAID: usize = 5;
 /// A command that was watched.
 pub(super) struct WatchedCommand {
     start: ScriptStart,
-    /// From the spec's folder; `None` where the system does not say it.
-    opened: Option<BTreeSet<String>>,
+    report: ProbeReport,
 }
 
 impl WatchedCommand {
@@ -56,7 +55,7 @@ impl WatchedCommand {
             "runs `{}` once, here, for at most {limit} (`--watch-for`), to see which files it opens; Ctrl-C stops it",
             printable(&line)
         ));
-        let mut report = report(words, root, limit).await?;
+        let report = report(words, root, limit).await?;
         let start = ScriptStart {
             program: line,
             is_given: true,
@@ -69,8 +68,7 @@ impl WatchedCommand {
             ),
             ..ScriptStart::default()
         };
-        let opened = report.files_opened.remove(CHECKOUT);
-        Ok(Self { start, opened })
+        Ok(Self { start, report })
     }
 
     /// It as a text of the project, which says how training is started.
@@ -87,12 +85,13 @@ impl WatchedCommand {
         overview.containers.clear();
         overview.scripts = vec![self.script(std::mem::take(&mut overview.scripts))];
         let ending = &self.start.why;
-        let Some(opened) = &self.opened else {
+        let Some(opened) = self.opened() else {
             return format!(
                 "{ending}; which files it opened was not seen, so its data are guesses: there are too many folders to watch (raise the kernel's fs.inotify.max_user_watches, or name a spec in a smaller folder), or more than could be listed in 2 s (try again: the disk's cache holds them now), or it opened more at once than the kernel reports, or the file system reports nothing"
             );
         };
-        let data = opened_data(seen.iter().filter(|file| opened.contains(&file.path)));
+        let mut others = std::mem::take(&mut overview.data);
+        let data = self.data(opened, &overview.scripts[0], seen, &mut others);
         let files = count(opened.len(), "file");
         if data.is_empty() {
             return format!(
@@ -100,15 +99,63 @@ impl WatchedCommand {
             );
         }
         let said = |one: &FoundData| format!("{} ({})", one.path, one.said());
-        let said = at_most(data.iter().map(said), MOST_SAID).join(", ");
+        let said = |data: &[FoundData]| at_most(data.iter().map(said), MOST_SAID).join(", ");
+        let unseen = only_where(self.was_ended(), || {
+            let others = only_where(!others.is_empty(), || format!(": {}", said(&others)));
+            format!("; it was ended then, and what it opens later is not seen{others}")
+        });
+        let said = said(&data);
         overview.data = data;
-        format!("{ending} and opened {files} of the checkout, of which data: {said}")
+        format!("{ending} and opened {files} of the checkout, of which data: {said}{unseen}")
+    }
+
+    fn was_ended(&self) -> bool {
+        self.report.ending == Ending::TimedOut
+    }
+
+    /// From the spec's folder; `None` where the system does not say it.
+    fn opened(&self) -> Option<&BTreeSet<String>> {
+        self.report.files_opened.get(CHECKOUT)
+    }
+
+    /// Its data. One that was ended likely opens later what has the ending of an opened file that the script does not name, beside it or
+    /// in a class beside its own; and of the `others`, which it did not open either, those that lie beside.
+    fn data(
+        &self,
+        opened: &BTreeSet<String>,
+        script: &FoundScript,
+        seen: &[SeenFile],
+        others: &mut Vec<FoundData>,
+    ) -> Vec<FoundData> {
+        let place = |file: &SeenFile| {
+            let own = folder_of(&file.path);
+            let place = if is_kind(own) { own } else { folder_of(own) };
+            (place.to_owned(), is_kind(own), ending(&file.path))
+        };
+        let is_opened = |file: &&SeenFile| opened.contains(&file.path);
+        let first = seen.iter().filter(is_opened).filter(is_opened_data);
+        let first = first.filter(|file| self.was_ended() && !script.names(&file.path));
+        let places = HashSet::<_>::from_iter(first.map(place));
+        let is_likely = |file: &&SeenFile| is_opened(file) || places.contains(&place(file));
+        let mut data = opened_data(seen.iter().filter(is_likely));
+        others.retain(|one| self.was_ended() && !data.iter().any(|used| used.overlaps(one)));
+        let folders = Vec::from_iter(data.iter().map(|used| folder_of(&used.path).to_owned()));
+        let beside = others.iter().filter(|one| {
+            let folder = folder_of(&one.path);
+            folders.is_empty() || !folder.is_empty() && folders.iter().any(|used| used == folder)
+        });
+        data.extend(beside.cloned());
+        for one in &mut data {
+            one.is_opened = true;
+            one.is_guessed = self.was_ended() && !opened.contains(&one.path);
+        }
+        data
     }
 
     /// The script that it names, else the likeliest of those that it opened, with the command as its start.
     fn script(&self, found: Vec<FoundScript>) -> FoundScript {
         let is_named = |script: &FoundScript| path_of(&script.start.place) == PLACE;
-        let is_opened = |path: &String| self.opened.as_ref().is_none_or(|all| all.contains(path));
+        let is_opened = |path: &String| self.opened().is_none_or(|all| all.contains(path));
         let used = |script: &FoundScript| is_named(script) || is_opened(&script.path);
         let found = found.into_iter().filter(used);
         let likeliest = found.min_by_key(|script| !is_named(script));
