@@ -246,7 +246,11 @@ fn rounds<'a>(
     channels: &[DraftedChannel<'_>],
 ) -> Option<(&'a FoundOption, u32)> {
     let data = channels.first().and_then(|channel| channel.data);
-    data.filter(|data| data.belongs_together || data.files < FEWEST_FILES && !data.has_rows())?;
+    let is_undrawn =
+        |data: &FoundData| data.belongs_together || data.files < FEWEST_FILES && !data.has_rows();
+    if !channels.is_empty() && !data.is_some_and(is_undrawn) {
+        return None;
+    }
     script.options.iter().find_map(|option| {
         let is_rounds = |word: &str| option.name.to_lowercase().contains(word);
         let full = option.number()?.parse::<u32>().ok();
@@ -267,13 +271,20 @@ struct DraftedChannel<'a> {
     is_whole: bool,
 }
 
-/// A channel for each whose variable the script reads, else for each of the data that it names, of which the first is sampled.
+/// A channel for each whose variable the script reads, else for each of the data that it names, of which the first is sampled; none
+/// where it opened no data, and how much work it does is known.
 fn drafted_channels<'a>(
     overview: &'a Overview,
     script: Option<&'a FoundScript>,
 ) -> Vec<DraftedChannel<'a>> {
     let names = script.map_or(&[][..], |script| &script.channels);
     let options = script.map_or(&[][..], |script| &script.options);
+    // What was watched and opened no data does some work all the same.
+    let is_alone = overview.data.is_empty() && names.is_empty();
+    let watched = script.filter(|script| script.start.is_given && is_alone);
+    if watched.and_then(|script| rounds(script, &[])).is_some() {
+        return Vec::new();
+    }
     let mut free: Vec<&FoundData> = overview.data.iter().collect();
     let mut found = Vec::new();
     for name in names {
@@ -311,6 +322,9 @@ fn drafted_channels<'a>(
 }
 
 fn channel_lines(channels: &[DraftedChannel<'_>], is_here: bool, differs_in_work: bool) -> String {
+    if channels.is_empty() {
+        return "        {}    # seen: the command opened no data\n".to_owned();
+    }
     let mut text = String::new();
     for channel in channels {
         let (name, data) = (&channel.name, channel.data.filter(|_| is_here));

@@ -95,7 +95,7 @@ impl WatchedCommand {
         let files = count(opened.len(), "file");
         if data.is_empty() {
             return format!(
-                "{ending} and opened {files} of the checkout, none of them data: the channels are guesses. Data elsewhere need `uri: file:///...` and `--data-root`; for a database or the network write `share`, see docs/make-it-fit.md"
+                "{ending} and opened {files} of the checkout, none of them data: the channels are guesses, or there are none where an option says how much work it does. Data elsewhere need `uri: file:///...` and `--data-root`; for a database or the network write `share`, see docs/make-it-fit.md"
             );
         }
         let said = |one: &FoundData| format!("{} ({})", one.path, one.said());
