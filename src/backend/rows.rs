@@ -47,15 +47,10 @@ pub(super) async fn blocks<S: RangeSource<Error = OutsideError>>(
         ))
         .help("write `sample: true`: canaries draw whole objects then"));
     }
-    let of_data = || {
-        let all = objects.iter().enumerate();
-        all.filter(|(_, object)| !is_beside_data(&object.key))
-    };
-    for (_, object) in of_data() {
-        RowFormat::of_name(&object.key).map_err(|problem| refused(field, &object.key, &problem))?;
-    }
+    let of_data = objects.iter().enumerate();
+    let of_data = of_data.filter(|(_, object)| !is_beside_data(&object.key));
     let mut files = Vec::with_capacity(objects.len());
-    for (place, object) in of_data() {
+    for (place, object) in of_data {
         let file = open(place, object)?;
         let looked = inspect(&object.key, file.bytes, file.version, &file.source).await;
         files.push(looked.map_err(|error| explained(field, &object.key, error))?);

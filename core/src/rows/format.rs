@@ -1,4 +1,4 @@
-//! The formats whose rows can be drawn; a file's name says which it has.
+//! The formats whose rows can be drawn; a file's name says which it has, or its beginning.
 
 use super::problem::RowsProblem;
 
@@ -43,6 +43,20 @@ impl RowFormat {
         }
         let found = BY_EXTENSION.iter().find(|(end, _)| lower.ends_with(end));
         found.map(|(_, format)| *format).ok_or(RowsProblem::NotRows)
+    }
+
+    /// Whether a file begins with lines of text, or of JSON: for one whose name says nothing. A document in several lines has none.
+    pub fn has_lines(beginning: &[u8]) -> bool {
+        let end = beginning.iter().rposition(|byte| *byte == b'\n');
+        let text = str::from_utf8(&beginning[..end.unwrap_or_default()]).unwrap_or_default();
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        let is_json = |line: &str| serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok();
+        let are_several = lines.clone().nth(1).is_some();
+        are_several
+            && match text.trim_start().as_bytes()[0] {
+                b'{' | b'[' => lines.all(is_json),
+                first => first != b'<' && !text.contains('\0'),
+            }
     }
 
     /// Fails where a file that its name calls plain is not.

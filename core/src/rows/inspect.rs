@@ -1,4 +1,4 @@
-//! What a file is: its format by its name, its layout by a first look.
+//! What a file is: its format by its name or its beginning, its layout by a first look.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{LONGEST_ROW, RangeSource, RowFile, RowFormat, RowLayout, row_groups}
 use crate::units::Bytes;
 
 /// What of a file's beginning is read to know it.
-const BEGINNING: u64 = 64 * Bytes::KIB;
+pub const BEGINNING: u64 = 64 * Bytes::KIB;
 
 /// Looks at a file: its beginning, for Parquet its footer. `version` is what distinguishes it from another of that name.
 pub async fn inspect<S: RangeSource>(
@@ -18,7 +18,14 @@ pub async fn inspect<S: RangeSource>(
     version: String,
     source: &S,
 ) -> Result<RowFile, CopyError<S::Error>> {
-    let format = RowFormat::of_name(key)?;
+    let format = match RowFormat::of_name(key) {
+        Err(RowsProblem::NotRows) => {
+            let beginning = source.read(0..bytes.0.min(BEGINNING)).await;
+            let has_lines = RowFormat::has_lines(&beginning.map_err(CopyError::Read)?);
+            (has_lines.then_some(RowFormat::Lines)).ok_or(RowsProblem::NotRows)?
+        }
+        named => named?,
+    };
     if bytes.0 == 0 {
         return Err(RowsProblem::Empty.into());
     }

@@ -7,7 +7,7 @@
 //! | format | rows | kept beside them |
 //! |---|---|---|
 //! | CSV, TSV | records, with line ends in quotes | the header |
-//! | JSON lines, text | lines | |
+//! | JSON lines, text, by name or by the first bytes | lines | |
 //! | Parquet | row groups, copied as they are | a footer that is written again |
 //!
 //! Pure: bytes come from a [`RangeSource`] and go where the caller says; memory holds a few blocks, a footer, or a small file at a time.
@@ -22,7 +22,7 @@ mod text;
 
 pub use blocks::{BlockPlace, RowBlocks};
 pub use format::RowFormat;
-pub use inspect::inspect;
+pub use inspect::{BEGINNING, inspect};
 pub use problem::{CopyError, RowsProblem};
 pub use text::TextLayout;
 

@@ -7,7 +7,7 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RowsProblem {
     #[error(
-        "no format with rows ends so: .csv, .tsv, .jsonl, .ndjson, .json-lines, .txt and .parquet do"
+        "no format with rows ends so (.csv, .tsv, .jsonl, .ndjson, .json-lines, .txt and .parquet do), nor does it begin with lines of text or of JSON"
     )]
     NotRows,
     #[error("it is compressed ({0}), so no row can be found without reading all before it")]

@@ -251,6 +251,28 @@ fn the_last_row_may_lack_its_line_end_and_a_quote_that_does_not_close_ends_with_
 }
 
 #[test]
+fn lines_are_known_by_their_beginning_where_the_name_says_nothing() {
+    let is_known = |beginning: &&[u8]| inspected("a.train", beginning).is_ok();
+    let rows = [
+        &b"EU B-ORG\n\nPeter B-P"[..],
+        b"a\nb\n",
+        b"[1]\n[2]\n[",
+        b"{}\n{\"a\": 2}\n",
+    ];
+    assert!(rows[1..].iter().all(is_known) && !is_known(&rows[0]));
+    let none = [
+        &b"{\n\"a\": 1\n}\n"[..],
+        b"{}\n",
+        b"<a>\n<b/>\n",
+        b"a\0\nb\nc\n",
+        b"\xff\nb\nc\n",
+        b"a",
+        b"",
+    ];
+    assert!(!none.iter().any(is_known));
+}
+
+#[test]
 fn what_cannot_be_drawn_is_refused_with_its_reason() {
     let text = |name, content: &[u8]| inspected(name, content).unwrap_err().to_string();
     insta::assert_snapshot!(
@@ -271,7 +293,7 @@ fn what_cannot_be_drawn_is_refused_with_its_reason() {
         ]
         .join("\n"),
         @r"
-    no format with rows ends so: .csv, .tsv, .jsonl, .ndjson, .json-lines, .txt and .parquet do
+    no format with rows ends so (.csv, .tsv, .jsonl, .ndjson, .json-lines, .txt and .parquet do), nor does it begin with lines of text or of JSON
     it is compressed (gz), so no row can be found without reading all before it
     it is compressed (gzip), so no row can be found without reading all before it
     it is encrypted, so its rows cannot be read
