@@ -1,10 +1,13 @@
 //! Folders and files of data.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Read;
+use std::path::Path;
 
 use super::text::pattern;
+use crate::console::files;
 use crate::grammar::count;
-use crate::rows::RowFormat;
+use crate::rows::{BEGINNING, RowFormat};
 use crate::units::Bytes;
 
 /// A file of the checkout, known by its name and size alone.
@@ -30,6 +33,10 @@ pub(super) struct FoundData {
     pub(super) belongs_together: bool,
     /// Whether a watched command opened some of it, or would most likely have.
     pub(super) is_opened: bool,
+    /// Whether its first bytes are rows, whatever its name says.
+    begins_with_rows: bool,
+    /// Whether it names other files of data, as a list of samples does.
+    lists_others: bool,
     /// Whether the command was ended before it opened all of it, if it would.
     pub(super) is_guessed: bool,
     /// Single files in folders of it, from its folder, without which the command may not do.
@@ -44,7 +51,7 @@ pub(super) const FEWEST_FILES: usize = 10;
 impl FoundData {
     /// Whether rows can be drawn of its files.
     pub(super) fn has_rows(&self) -> bool {
-        RowFormat::of_name(&format!(".{}", self.ending)).is_ok()
+        self.begins_with_rows || RowFormat::of_name(&format!(".{}", self.ending)).is_ok()
     }
 
     /// `120 files .csv, 3.4 MB`
@@ -74,7 +81,9 @@ impl FoundData {
     fn rank(&self) -> (u8, bool, std::cmp::Reverse<u64>) {
         let name = self.name().to_lowercase();
         let is = |names: &[&str]| names.iter().any(|known| name.contains(known));
-        let rank = if is(&["test", "val", "eval", "dev", "sample"]) {
+        let rank = if self.lists_others {
+            0
+        } else if is(&["test", "val", "eval", "dev", "sample"]) {
             4
         } else if self.is_opened && self.is_file() && pattern("labels").is_match(&name) {
             0
@@ -171,6 +180,29 @@ pub(super) fn is_opened_data(file: &&SeenFile) -> bool {
 /// Whether a folder, by its name or its place, has a part of the data or one kind of them, and is no class beside others.
 pub(super) fn is_kind(folder: &str) -> bool {
     folder_of(folder).is_empty() || pattern("kind_of_data").is_match(name_of(folder))
+}
+
+/// Looks at the beginnings of files that are data by themselves: whether they have rows, and whether these name others of `seen`, as
+/// a list of samples does, which is drawn in their place.
+pub(super) fn look_into_files(found: &mut [FoundData], folder: &Path, seen: &[SeenFile]) {
+    let names = seen.iter().filter(is_opened_data).flat_map(|file| {
+        let name = name_of(&file.path);
+        [name, name.rsplit_once('.').map_or(name, |(stem, _)| stem)]
+    });
+    let names = HashSet::<_>::from_iter(names.filter(|name| name.contains(char::is_alphabetic)));
+    let files = found.iter_mut().filter(|data| data.is_file());
+    for data in files.take(FEWEST_FILES) {
+        let mut beginning = Vec::new();
+        let file = files::open_plain(&folder.join(&data.path));
+        // What cannot be read has no rows.
+        let _ = file.and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+        data.begins_with_rows = RowFormat::has_lines(&beginning);
+        let text = String::from_utf8_lossy(&beginning);
+        let words = text.split(|c: char| !c.is_alphanumeric() && !"._-".contains(c));
+        let named = HashSet::<_>::from_iter(words.filter(|word| names.contains(word)));
+        data.lists_others = data.has_rows() && named.len() >= FEWEST_FILES;
+    }
+    found.sort_by_key(|data| data.rank().0);
 }
 
 /// The data among the files that a command opened: those of a folder together, with folders beside it that are classes; a few each by

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::data::SeenFile;
+use super::data::{SeenFile, look_into_files};
 use super::found::Overview;
 use super::text::{SourceText, pattern};
 use super::watched::WatchedCommand;
@@ -56,7 +56,10 @@ pub(super) fn look(folder: &Path, command: Option<WatchedCommand>) -> (Overview,
     let pythons = [".venv", "venv"].map(|at| folder.join(at).join("bin/python"));
     let python = pythons.iter().find(|python| python.is_file());
     found.python = python.map(|python| python.display().to_string());
-    notes.extend(command.map(|command| command.put_into(&mut found, &seen)));
+    if let Some(command) = command {
+        notes.push(command.put_into(&mut found, &seen));
+        look_into_files(&mut found.data, folder, &seen);
+    }
     (found, notes)
 }
 
