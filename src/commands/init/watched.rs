@@ -9,7 +9,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Command;
 
-use super::data::{FoundData, SeenFile, ending, folder_of, is_kind, is_opened_data, opened_data};
+use super::data::{
+    FoundData, SeenFile, ending, folder_of, folders_to, is_kind, is_opened_data, opened_data,
+};
 use super::found::{FoundOption, FoundScript, Overview, path_of};
 use super::start::{ScriptStart, may_have_secret};
 use super::text::SourceText;
@@ -138,7 +140,25 @@ impl WatchedCommand {
         let places = HashSet::<_>::from_iter(first.map(place));
         let is_likely = |file: &&SeenFile| is_opened(file) || places.contains(&place(file));
         let mut data = opened_data(seen.iter().filter(is_likely));
-        others.retain(|one| self.was_ended() && !data.iter().any(|used| used.overlaps(one)));
+        others.retain(|_| self.was_ended());
+        // Of partitions in partitions it may have opened a few.
+        let is_part = |one: &FoundData, whole: &FoundData| {
+            let is_below = folders_to(&one.path).any(|folder| folder == whole.path);
+            is_below && one.ending == whole.ending && !script.names(&one.path)
+        };
+        let is_whole = |other: &&FoundData| data.iter().any(|one| is_part(one, other));
+        let mut wholes = Vec::from_iter(others.iter().filter(is_whole).cloned());
+        for whole in &mut wholes {
+            let needed = data
+                .iter()
+                .filter(|one| one.is_file() && whole.overlaps(one));
+            let needed = needed.filter(|one| !is_part(one, whole));
+            let needed = needed.map(|one| one.path[whole.path.len() + 1..].to_owned());
+            whole.always = needed.collect();
+        }
+        data.retain(|one| !wholes.iter().any(|whole| whole.overlaps(one)));
+        data.extend(wholes);
+        others.retain(|one| !data.iter().any(|used| used.overlaps(one)));
         let folders = Vec::from_iter(data.iter().map(|used| folder_of(&used.path).to_owned()));
         let beside = others.iter().filter(|one| {
             let folder = folder_of(&one.path);
