@@ -239,7 +239,11 @@ impl<'a> JobGate<'a> {
                 // An incomplete check is reported as such.
                 Ok(is_whole && drift_check::hold_against_earlier(job, &earlier, this, report))
             }
-            false if is_whole && request.origin.may_set_the_baseline() => {
+            false
+                if is_whole
+                    && !report.may_have_failed()
+                    && request.origin.may_set_the_baseline() =>
+            {
                 history.is_another_training(report, keys).await
             }
             false => Ok(false),

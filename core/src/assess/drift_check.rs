@@ -14,6 +14,13 @@ pub fn hold_against_earlier(
     this: CheckRecord,
     report: &mut JobReport,
 ) -> bool {
+    if report.may_have_failed() {
+        report.verdict = report.verdict.min(Verdict::Unknown);
+        let why = "a canary printed an error last, so its work may have failed, and no check can be held against it";
+        report.reason = Reason::new(why)
+            .advising("make the training command end with the exit code of what failed");
+        return false;
+    }
     let Some(baseline) = earlier.first() else {
         let why = "the first check for drift; it is the baseline of those to come";
         not_judged(report, why);

@@ -10,9 +10,8 @@ use super::{Label, Prose, Report, compose, failures, markdown};
 const ROWS: &str = "Rows of the table";
 
 /// The report in at most `limit` bytes of Markdown, which are enough for a comment in either reading of GitHub's limit:
-/// characters or bytes. Its last line says that the comment is kept up to date.
-///
-/// Under a few kilobytes there may be room for nothing but the first headline, which is always there.
+/// characters or bytes; in more only where its first headline alone takes more, which is always there. Its last line says that the
+/// comment is kept up to date.
 pub fn render_within(report: &Report, limit: usize) -> String {
     let mut document = compose::document(report);
     document.footer = Prose::fill("{} · updated when the code changes", [document.footer]);

@@ -233,6 +233,11 @@ impl JobReport {
         self.drift.as_ref().is_some_and(|drift| drift.drifted)
     }
 
+    /// Whether a canary printed an error last, though its command ended with 0.
+    pub fn may_have_failed(&self) -> bool {
+        self.measurements.iter().any(|run| run.last_error.is_some())
+    }
+
     /// Whether the job is unknown because of its code: a canary opened no file of its sample, or all canaries reached their time limit.
     /// Another start would find the same.
     fn is_unknown_by_its_code(&self) -> bool {

@@ -246,7 +246,9 @@ impl Kind for Prices {
                 Either::Short(price) if name != SPOT => on_demand.push((name, price)),
                 Either::Long(_) | Either::Short(_) => {
                     let message = "a type has one price, and `spot` has prices by type";
-                    reader.wrong(&at.key(&name), message);
+                    let help =
+                        "write `{ml.m5.xlarge: 0.23 USD/h, spot: {ml.m5.xlarge: 0.07 USD/h}}`";
+                    reader.refuse(&at.key(&name), message, help);
                 }
             }
         }

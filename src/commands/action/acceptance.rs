@@ -8,7 +8,8 @@ use crate::console::{AppError, printable, say};
 use crate::exit;
 use crate::github::ShownOverrun;
 use crate::github::accept_label::{ACCEPT_LABEL, LabelRefusal};
-use crate::report::{self, Acceptance, Policy, Report};
+use crate::report::{self, Acceptance, JobReport, Policy, Report};
+use crate::verdict::Verdict;
 
 use super::publisher::Publisher;
 
@@ -77,16 +78,20 @@ impl Publisher<'_> {
             Ok(Some((acceptance, shown))) => {
                 remembered = Some(shown);
                 report::accept_overruns(&mut checked.report, &acceptance, self.strictness);
-                let mut jobs = checked.report.jobs.iter();
-                match jobs.any(|job| job.policy.accepted.is_some()) {
-                    true => format!(
-                        "The label `{ACCEPT_LABEL}` by {}, of {}, accepts the overrun; a new push needs it again.",
-                        acceptance.by,
-                        report::words::minute(acceptance.at)
-                    ),
-                    false => format!(
-                        "{does_not_count}: it accepts an overrun, not a training that crashes."
-                    ),
+                let (by, at) = (&acceptance.by, report::words::minute(acceptance.at));
+                let accepts = format!(
+                    "The label `{ACCEPT_LABEL}` by {by}, of {at}, accepts the overrun; a new push needs it again."
+                );
+                const CRASHES: &str = "it accepts an overrun, not a training that crashes";
+                let jobs = &checked.report.jobs;
+                let is_accepted = jobs.iter().any(|job| job.policy.accepted.is_some());
+                let is_crash = |job: &JobReport| job.beside_its_overrun() == Some(Verdict::Failed);
+                match (is_accepted, jobs.iter().any(is_crash)) {
+                    (true, false) => accepts,
+                    (true, true) => {
+                        format!("{accepts} For other jobs it does not count: {CRASHES}.")
+                    }
+                    (false, _) => format!("{does_not_count}: {CRASHES}."),
                 }
             }
             Err(LabelRefusal::Because(_)) if self.comment.is_none() => {

@@ -34,6 +34,10 @@ pub(super) async fn try_one(
             let unread = format!(" completed{time}{paid}, and opened no file of its sample");
             (exit::FAILED, unread)
         }
+        Outcome::Completed if measurement.last_error.is_some() => {
+            let unsure = format!(" completed{time}{paid}, and printed an error last");
+            (exit::FAILED, unsure)
+        }
         Outcome::Completed => {
             let next = format!(" completed{time}{paid}; next: `canary-gate plan --all`");
             (0, next)
@@ -43,7 +47,8 @@ pub(super) async fn try_one(
     };
     let sign = if code == 0 { "✓" } else { "✗" };
     let mut text = format!("\n{sign} the {size} canary of {name}{ended}\n");
-    if let Some(line) = measurement.outcome.last_line() {
+    let error = measurement.last_error.as_deref();
+    if let Some(line) = measurement.outcome.last_line().or(error) {
         text.push_str(&format!("    its last line: {}\n", printable(line)));
     }
     if let Some(way_out) = &measurement.way_out {

@@ -123,7 +123,8 @@ fn draw(plot: &Plot, area: &PlotArea<'_>) -> DrawResult {
                 area.draw(&Polygon::new(around, colour.mix(0.2).filled()))?;
             }
             PlotShape::Points(points) => {
-                for point in points.iter().take(MOST_POINTS) {
+                let stride = points.len() / MOST_POINTS + 1;
+                for point in points.iter().rev().step_by(stride) {
                     area.draw(&Circle::new(*point, POINT, colour.filled()))?;
                 }
             }

@@ -226,8 +226,12 @@ impl Reader<'_> {
                 self.warn(&at, UNREAD);
             }
             let error = PrintedMetric::new(name, pattern).err();
-            // What only SageMaker reads may be of its dialect.
-            let error = error.filter(|it| is_read || matches!(it, PatternError::Groups(..)));
+            // What only SageMaker reads may be of its dialect, which has look-around.
+            let error = error.filter(|error| match error {
+                PatternError::Groups(..) => true,
+                PatternError::Syntax(why) => is_read || !why.contains("not supported"),
+                _ => is_read,
+            });
             error
                 .into_iter()
                 .for_each(|error| self.refuse_pattern(&at, &error));
