@@ -1,6 +1,5 @@
 //! How the hosts of a run ended, and what is said of it. A failure of the training code is another outcome than a failure of the gate.
 
-use crate::backend::END_LINES;
 use crate::grammar::{distinct, list};
 use crate::measurement::Outcome;
 use crate::measurement::printed_figures::Printed;
@@ -27,21 +26,14 @@ pub(super) struct EndedHost<'a> {
     /// Absent where it was cancelled before its command had started.
     pub(super) report: Option<ProbeReport>,
     pub(super) tail: LogTail,
-    /// The name of the stream on which it spoke last.
-    pub(super) last_stream: &'static str,
+    /// How many lines of standard output and standard error came last, at most [`END_LINES`](crate::backend::END_LINES).
+    pub(super) last_lines: [usize; 2],
     /// The figures on standard output and standard error.
     pub(super) printed: [Printed; 2],
     pub(super) outcome: Outcome,
 }
 
 impl EndedHost<'_> {
-    /// The last lines of the stream on which it spoke last.
-    pub(super) fn end(&self) -> Vec<String> {
-        let mut lines = self.tail.lines(END_LINES);
-        lines.retain(|line| line.starts_with(self.last_stream));
-        lines
-    }
-
     /// The worst reason first, then the first to end: of two that failed that one had the reason, and a host without a report had
     /// not started.
     /// A host that we ended because another failed counts less than that other.

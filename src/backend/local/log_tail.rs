@@ -50,10 +50,10 @@ impl LogTail {
         })
     }
 
-    /// The last lines of both streams, for the job log.
-    pub(super) fn lines(&self, most: usize) -> Vec<String> {
+    /// The last lines of both streams, at most so many of each.
+    pub(super) fn lines(&self, most: [usize; 2]) -> Vec<String> {
         let mut lines = Vec::new();
-        for (name, (text, _)) in self.named() {
+        for ((name, (text, _)), most) in self.named().zip(most) {
             let all: Vec<&str> = text.lines().collect();
             let last = all[all.len().saturating_sub(most)..].iter();
             lines.extend(last.map(|line| format!("{name}: {}", shortened(line))));

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-use crate::backend::Cancellation;
+use crate::backend::{Cancellation, END_LINES};
 use crate::measurement::printed_figures::{OutputReader, Printed, Sought};
 use crate::outside_error::{OutsideError, OutsideResult};
 use crate::probe::{self, GateSocket};
@@ -27,6 +27,9 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const OVERTIME: Duration = Duration::from_secs(15);
 /// How long the streams may stay open after the probe has ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// Seconds after which what is printed is no part of what came before. A process that ends, and a pipe that holds its last words, take
+/// milliseconds, also on a busy machine.
+const PAUSE: f64 = 0.2;
 /// The probe's codes for a command that could not be started, as `env` has them.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -55,6 +58,8 @@ impl Drop for UnderWay<'_> {
 struct OutputStream<'a> {
     /// Its end.
     tail: Vec<u8>,
+    /// Lines that ended since it last paused.
+    lines: usize,
     reader: OutputReader<'a>,
     started: Instant,
 }
@@ -68,7 +73,11 @@ impl OutputStream<'_> {
         let mut chunk = vec![0; CHUNK_BYTES];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
             let at = Seconds(self.started.elapsed().as_secs_f64());
+            if at.0 - self.reader.at.0 > PAUSE {
+                self.lines = 0;
+            }
             self.reader.read(at, &chunk[..count]);
+            self.lines += chunk[..count].split(|byte| *byte == b'\n').count() - 1;
             self.tail.extend_from_slice(&chunk[..count]);
             if self.tail.len() > 2 * LOG_BYTES {
                 self.tail.drain(..self.tail.len() - LOG_BYTES);
@@ -112,13 +121,13 @@ impl LocalBackend {
         let _ = socket.send(&host.environment);
         let mut streams = [0, 1].map(|_| OutputStream {
             tail: Vec::new(),
+            lines: 0,
             reader: OutputReader::new(sought),
             started,
         });
         let [out, err] = &mut streams;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        // Of two that spoke at once, standard output counts as the later: a traceback before it may have been dealt with.
-        let reading = async { tokio::join!(biased; err.read(stderr), out.read(stdout)) };
+        let reading = async { tokio::join!(out.read(stdout), err.read(stderr)) };
         let ended = async {
             tokio::pin!(reading);
             tokio::select! {
@@ -147,7 +156,14 @@ impl LocalBackend {
         let said = streams.each_ref().map(|stream| &*stream.tail);
         let tail = LogTail::of(said, &self.secrets);
         let [out, err] = streams.each_ref().map(|stream| stream.reader.at.0);
-        let last_stream = if err > out { "stderr" } else { "stdout" };
+        let last_lines = streams.each_ref().map(|stream| {
+            let is_last = out.max(err) - stream.reader.at.0 <= PAUSE;
+            // The first may have begun before the pause.
+            match is_last {
+                true => END_LINES.min(stream.lines + 1),
+                false => 0,
+            }
+        });
         let (report, printed) = match (socket.report(), status) {
             // A probe that was killed wrote none.
             (Some(report), Some(Ok(status))) if status.code().is_some() => {
@@ -184,7 +200,7 @@ impl LocalBackend {
             outcome: self.outcome(report.as_ref(), &tail, &host.sandbox.path("ml")),
             report,
             tail,
-            last_stream,
+            last_lines,
             printed,
         })
     }

@@ -12,7 +12,7 @@ use self::text::{Errors, quoted};
 use crate::canary::CanaryRun;
 use crate::code::PathGlobs;
 use crate::grammar;
-use crate::measurement::{Measurement, Outcome};
+use crate::measurement::{Measurement, Outcome, printed_figures};
 use crate::metric::MemoryOf;
 use crate::secret;
 use crate::spec::cure::{self, channel_path, channel_variable};
@@ -52,7 +52,8 @@ pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
     };
     let mut rows = TABLE.iter().filter(|_| is_looked_at);
     let (way_out, cure) = rows.find_map(|row| row(&failure)).unzip();
-    let last_error = text::last_error(canary.log_tail).filter(|_| outcome == Outcome::Completed);
+    let last_error = text::last_error(canary.log_tail, &printed_figures::Sought::of(canary.job));
+    let last_error = last_error.filter(|_| outcome == Outcome::Completed);
     Measurement {
         way_out,
         cure: cure.flatten(),

@@ -165,7 +165,8 @@ fn an_error_that_is_printed_last_is_kept_and_one_that_was_dealt_with_is_not() {
         let kept = title.split_once(" | ").map(|(_, line)| line.to_owned());
         let log = log.replace("TRACEBACK\n", traceback).replace("\\t", "\t");
         let lines = Vec::from_iter(log.replace("\\r", "\r").lines().map(str::to_owned));
-        assert_eq!(text::last_error(&lines).map(str::to_owned), kept, "{title}");
+        let found = text::last_error(&lines, &printed_figures::Sought::default());
+        assert_eq!(found.map(str::to_owned), kept, "{title}");
     }
 }
 

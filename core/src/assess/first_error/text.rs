@@ -1,6 +1,8 @@
 //! How what a canary printed ends: the lines in which an error is named.
 
 use crate::grammar::{distinct, pattern};
+use crate::measurement::printed_figures::{OutputReader, Sought};
+use crate::units::Seconds;
 
 /// More of a line is not looked at.
 const LINE: usize = 2_000;
@@ -8,8 +10,8 @@ const LINE: usize = 2_000;
 const LINES: usize = 200;
 /// Paths of a line.
 const PATHS: usize = 8;
-/// What Python prints before the places of an error.
-const TRACEBACK: &str = "Traceback (most recent call last):";
+/// The lines of an error's message that are not indented. torchrun's has the most, one more for each rank.
+const MESSAGE: usize = 15;
 
 /// Functions that find a pattern in a text: the pattern's group, or all that it matches.
 macro_rules! patterns {
@@ -27,21 +29,28 @@ patterns! {
     printed_by = r"^(?:algo-[0-9]+ )?(?:stdout: )?(?:stderr: )?(?:\[rank.*?\]: )?";
     /// `KeyError: 'age'`, `torch.cuda.OutOfMemoryError: CUDA out of memory`.
     exception = r"^[A-Za-z0-9_.]*(?:Error|Exception)(?::|$)";
+    /// What Python prints before the places of an error, below a bar on the same line.
+    traceback = r"Traceback \(most recent call last\):\s*$";
     /// What Python prints between an error and the one that it led to.
     leads_to = "^\\s*(?:The above exception was the direct cause of the following exception|\
         During handling of the above exception, another exception occurred):\\s*$";
     /// What others print after a traceback that ended the program, and what an error goes on with.
     afterwards = "^\\t|^\\s*(?:\"{3}\\s*)?$|sagemaker-training-toolkit|sagemaker_training|ExecuteUserScriptError|ExitCode |ErrorMessage |\
         Command \"|canary-gate|CUDA kernel errors might|For debugging consider passing CUDA_LAUNCH_BLOCKING|\
-        Compile with `TORCH_USE_CUDA_DSA`";
+        Compile with `TORCH_USE_CUDA_DSA`|^ +\\+-|^  \\|   |^    +\\|";
+    /// What a program that goes on says: a figure or a line of a log.
+    goes_on = r"(?:^|[^0-9.])[0-9]+\.[0-9]+%?$|(?:^|[^A-Z])(?:DEBUG|INFO)(?:[^A-Z]|$)";
     /// What Python prints before the traceback of an error that ends no program.
     apart = "^(?:Exception ignored|Error in atexit|Exception in thread)";
     /// What a shell says of a command that it could not start, and Python of a script.
-    not_started = r"^(?:[^ :]*sh: (?:line )?[0-9]+|[^ :]*python[0-9.]*): .*(?:not found|No such file or directory|Permission denied)$";
-    /// What a shell says of a command that a signal ended.
-    ended_by_signal = r"^(?:[^ :]*sh: line [0-9]+: +[0-9]+ )?(?:Killed|Segmentation fault|Aborted)(?: \(core dumped\))?(?:  .*)?$";
-    /// The host that printed a line of several.
-    of_host = "^algo-[0-9]+ ";
+    not_started = r"^(?:[^ :]*sh: [0-9]+|[^ :]+: line [0-9]+|[^ :]*python[0-9.]*|env): .*(?:not found|No such file or directory|Permission denied)$";
+    /// What a shell says of a command that a signal ended, and C++ of an exception that nothing caught.
+    ended_by_signal = "^(?:[^ :]+: line [0-9]+: +[0-9]+ )?(?:Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|\
+        Floating point exception)(?: \\(core dumped\\))?(?:  .*)?$|^terminate called |^what\\(\\):";
+    /// What Python says of errors that it raises together.
+    exception_group = r"^\| ([A-Za-z0-9_.]*ExceptionGroup: .*)$";
+    /// The host that printed a line of several, and the stream.
+    of_stream = "^(?:algo-[0-9]+ )?(?:stdout: |stderr: )?";
     /// What make, just, dvc and npm say of a program that failed.
     of_launcher = r"^(?:make(?:\[[0-9]+\])?: \*\*\*|error: Recipe |ERROR: failed to reproduce|npm (?:ERR!|error))";
     /// A folder of a path and the step back out of it: `train/../`.
@@ -153,24 +162,36 @@ fn uncaught<'a>(words: &[&'a str]) -> Vec<&'a str> {
     ends.rev().map_while(error).collect()
 }
 
-/// The error that a host's program printed last: nothing but noise follows it.
-pub(super) fn last_error(log_tail: &[String]) -> Option<&str> {
-    let mut hosts = log_tail.chunk_by(|line, next| of_host(line) == of_host(next));
-    hosts.find_map(|lines| {
+/// The error that a host's program printed last on a stream: nothing but its message and noise follow it.
+pub(super) fn last_error<'a>(log_tail: &'a [String], sought: &Sought) -> Option<&'a str> {
+    let mut streams = log_tail.chunk_by(|line, next| of_stream(line) == of_stream(next));
+    streams.find_map(|lines| {
         let parts = parts(lines);
         let lines = parts.last()?;
-        let traceback = last_words(lines);
-        let above = &lines[..lines.len() - traceback.len()];
-        let is_traceback = traceback.first()?.trim() == TRACEBACK;
-        if let Some(error) = uncaught(traceback).first().filter(|_| is_traceback) {
-            let is_apart = above.last().is_some_and(|line| apart(line).is_some());
-            return Some(*error).filter(|_| !is_apart);
-        }
-        let mut said = lines.iter().rev().map(|line| line.trim());
-        let last = said.find(|line| afterwards(line).is_none())?;
+        let words = last_words(lines);
+        let above = &lines[..lines.len() - words.len()];
+        let is_apart = above.last().is_some_and(|line| apart(line).is_some());
+        let end = (0..words.len()).rfind(|index| ends_traceback(words, *index));
+        let end = end.filter(|_| traceback(words[0]).is_some());
+        let error = end.map(|end| words[end].trim_end());
+        let is_said = |line: &&&str| afterwards(line).is_none();
+        let last = lines.iter().rfind(is_said)?.trim();
         let known = missing_module(last).or(required_argument(last));
-        (known.or(not_started(last)).or(ended_by_signal(last))).map(|_| last)
+        let known = known.or(not_started(last)).or(ended_by_signal(last));
+        let known = known.map(|_| last).or(exception_group(last));
+        let is_last = end.is_some_and(|end| is_message(&words[end + 1..], sought));
+        let found = known.or(error.filter(|_| is_last));
+        found.filter(|found| !is_apart || Some(*found) != error)
     })
+}
+
+/// Whether what follows an error may be the rest of its message: a few lines, none of which is of a program that goes on.
+fn is_message(lines: &[&str], sought: &Sought) -> bool {
+    let mut reader = OutputReader::new(sought);
+    reader.read(Seconds(0.0), lines.join("\n").as_bytes());
+    let is_short = lines.iter().filter(|line| !line.starts_with(' ')).count() <= MESSAGE;
+    let may_end = |line: &&str| goes_on(line).is_none() || afterwards(line).is_some();
+    is_short && lines.iter().all(may_end) && reader.finish() == OutputReader::new(sought).finish()
 }
 
 /// From the last traceback on, and from those that led to it; all where there is none.
@@ -178,7 +199,7 @@ pub(super) fn last_error(log_tail: &[String]) -> Option<&str> {
 /// TensorFlow's errors have many lines, of which the last of the traceback is not the one that says what happened.
 fn last_words<'l, 'a>(lines: &'l [&'a str]) -> &'l [&'a str] {
     let mut above = lines;
-    while let Some(index) = above.iter().rposition(|line| line.trim() == TRACEBACK) {
+    while let Some(index) = above.iter().rposition(|line| traceback(line).is_some()) {
         above = &lines[..index];
         let before = above.iter().rfind(|line| !line.trim().is_empty());
         if before.is_none_or(|line| leads_to(line).is_none()) {
