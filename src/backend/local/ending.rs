@@ -26,8 +26,8 @@ pub(super) struct EndedHost<'a> {
     /// Absent where it was cancelled before its command had started.
     pub(super) report: Option<ProbeReport>,
     pub(super) tail: LogTail,
-    /// How many lines of standard output and standard error came last, at most [`END_LINES`](crate::backend::END_LINES).
-    pub(super) last_lines: [usize; 2],
+    /// What it printed at its end.
+    pub(super) end: Vec<String>,
     /// The figures on standard output and standard error.
     pub(super) printed: [Printed; 2],
     pub(super) outcome: Outcome,

@@ -30,6 +30,9 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Seconds after which what is printed is no part of what came before. A process that ends, and a pipe that holds its last words, take
 /// milliseconds, also on a busy machine.
 const PAUSE: f64 = 0.2;
+/// What was printed last and ended the work came in this part of the time, or in these seconds: longer work followed anything else.
+const LAST_PART: f64 = 0.1;
+const LAST_SECONDS: f64 = 1.0;
 /// The probe's codes for a command that could not be started, as `env` has them.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -153,17 +156,17 @@ impl LocalBackend {
                 () = tokio::time::sleep(limit) => None,
             }
         };
+        let ended_at = started.elapsed().as_secs_f64();
         let said = streams.each_ref().map(|stream| &*stream.tail);
         let tail = LogTail::of(said, &self.secrets);
-        let [out, err] = streams.each_ref().map(|stream| stream.reader.at.0);
-        let last_lines = streams.each_ref().map(|stream| {
-            let is_last = out.max(err) - stream.reader.at.0 <= PAUSE;
-            // The first may have begun before the pause.
-            match is_last {
-                true => END_LINES.min(stream.lines + 1),
-                false => 0,
-            }
-        });
+        let spoke = streams.each_ref().map(|stream| stream.reader.at.0);
+        let since = f64::max(spoke[0], spoke[1]) - PAUSE;
+        let since = since.max(ended_at - LAST_SECONDS.max(LAST_PART * ended_at));
+        // The first line may have begun before.
+        let end = tail.lines(streams.each_ref().map(|it| match it.reader.at.0 >= since {
+            true => END_LINES.min(it.lines + 1),
+            false => 0,
+        }));
         let (report, printed) = match (socket.report(), status) {
             // A probe that was killed wrote none.
             (Some(report), Some(Ok(status))) if status.code().is_some() => {
@@ -200,7 +203,7 @@ impl LocalBackend {
             outcome: self.outcome(report.as_ref(), &tail, &host.sandbox.path("ml")),
             report,
             tail,
-            last_lines,
+            end,
             printed,
         })
     }

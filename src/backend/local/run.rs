@@ -101,9 +101,8 @@ impl LocalBackend {
         let is_completed = outcome == Outcome::Completed;
         let figures = PrintedFigures::of_run(sought, &printed, is_completed, Some(wall));
         notes.extend(figures.notes);
-        let last_lines = |host: &EndedHost<'_>| host.tail.lines(host.last_lines);
         let (log_tail, log) = match outcome {
-            Outcome::Completed => (log(&ended, last_lines), Vec::new()),
+            Outcome::Completed => (log(&ended, |host| host.end.clone()), Vec::new()),
             Outcome::Stopped => Default::default(),
             _ => (
                 log(&ended, |host| host.tail.lines([LOG_LINES; 2])),

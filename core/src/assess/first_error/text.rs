@@ -26,7 +26,7 @@ macro_rules! patterns {
 
 patterns! {
     /// `algo-1 stderr: `, which the gate writes, and `[rank0]: `, which torchrun does, before what was printed.
-    printed_by = r"^(?:algo-[0-9]+ )?(?:stdout: )?(?:stderr: )?(?:\[rank.*?\]: )?";
+    printed_by = r"^(?:algo-[0-9]+ (?:of group [^ ]+ )?)?(?:stdout: )?(?:stderr: )?(?:\[rank.*?\]: )?";
     /// `KeyError: 'age'`, `torch.cuda.OutOfMemoryError: CUDA out of memory`.
     exception = r"^[A-Za-z0-9_.]*(?:Error|Exception)(?::|$)";
     /// What Python prints before the places of an error, below a bar on the same line.
@@ -40,17 +40,15 @@ patterns! {
         Compile with `TORCH_USE_CUDA_DSA`|^ +\\+-|^  \\|   |^    +\\|";
     /// What a program that goes on says: a figure or a line of a log.
     goes_on = r"(?:^|[^0-9.])[0-9]+\.[0-9]+%?$|(?:^|[^A-Z])(?:DEBUG|INFO)(?:[^A-Z]|$)";
-    /// What Python prints before the traceback of an error that ends no program.
-    apart = "^(?:Exception ignored|Error in atexit|Exception in thread)";
+    /// What Python prints before the traceback of an error that ends no program, and the place of the like.
+    apart = r"^(?:Exception ignored|Error in atexit|Exception in thread|future: <)|/resource_tracker\.py.*, in main$";
     /// What a shell says of a command that it could not start, and Python of a script.
     not_started = r"^(?:[^ :]*sh: [0-9]+|[^ :]+: line [0-9]+|[^ :]*python[0-9.]*|env): .*(?:not found|No such file or directory|Permission denied)$";
-    /// What a shell says of a command that a signal ended, and C++ of an exception that nothing caught.
-    ended_by_signal = "^(?:[^ :]+: line [0-9]+: +[0-9]+ )?(?:Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|\
-        Floating point exception)(?: \\(core dumped\\))?(?:  .*)?$|^terminate called |^what\\(\\):";
-    /// What Python says of errors that it raises together.
-    exception_group = r"^\| ([A-Za-z0-9_.]*ExceptionGroup: .*)$";
+    /// What a shell says of a command that a signal ended, C++ of an exception that nothing caught, and Python of several.
+    unhandled = "^(?:[^ :]+: line [0-9]+: +[0-9]+ )?(?:Killed|Segmentation fault|Aborted|Bus error|Illegal instruction|\
+        Floating point exception)(?: \\(core dumped\\))?(?:  .*)?$|^terminate called |^what\\(\\):|^[A-Za-z0-9_.]*ExceptionGroup: ";
     /// The host that printed a line of several, and the stream.
-    of_stream = "^(?:algo-[0-9]+ )?(?:stdout: |stderr: )?";
+    of_stream = "^(?:algo-[0-9]+ (?:of group [^ ]+ )?)?(?:stdout: |stderr: )?";
     /// What make, just, dvc and npm say of a program that failed.
     of_launcher = r"^(?:make(?:\[[0-9]+\])?: \*\*\*|error: Recipe |ERROR: failed to reproduce|npm (?:ERR!|error))";
     /// A folder of a path and the step back out of it: `train/../`.
@@ -170,17 +168,17 @@ pub(super) fn last_error<'a>(log_tail: &'a [String], sought: &Sought) -> Option<
         let lines = parts.last()?;
         let words = last_words(lines);
         let above = &lines[..lines.len() - words.len()];
-        let is_apart = above.last().is_some_and(|line| apart(line).is_some());
+        let mut around = above.last().into_iter().chain(words.get(1));
+        let is_apart = around.any(|line| apart(line).is_some());
         let end = (0..words.len()).rfind(|index| ends_traceback(words, *index));
         let end = end.filter(|_| traceback(words[0]).is_some());
         let error = end.map(|end| words[end].trim_end());
         let is_said = |line: &&&str| afterwards(line).is_none();
-        let last = lines.iter().rfind(is_said)?.trim();
+        let last = lines.iter().rfind(is_said)?.trim().trim_start_matches("| ");
         let known = missing_module(last).or(required_argument(last));
-        let known = known.or(not_started(last)).or(ended_by_signal(last));
-        let known = known.map(|_| last).or(exception_group(last));
+        let known = known.or(not_started(last)).or(unhandled(last));
         let is_last = end.is_some_and(|end| is_message(&words[end + 1..], sought));
-        let found = known.or(error.filter(|_| is_last));
+        let found = known.map(|_| last).or(error.filter(|_| is_last));
         found.filter(|found| !is_apart || Some(*found) != error)
     })
 }
