@@ -6,7 +6,7 @@ use std::cell::Cell;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
-use crate::assess::first_error::{self, FailedCanary};
+use crate::assess::first_error::{self, EndedCanary};
 use crate::backend::{CanaryPayer, CanaryState, CanaryStep, Ready, RunPart, Watcher};
 use crate::canary::CanaryRun;
 use crate::console::progress::{Canaries, Earlier};
@@ -279,7 +279,7 @@ impl Batch<'_> {
         let log_tail = runner.secrets.mask_lines(&result.log_tail);
         let log = runner.secrets.mask_lines(&result.log);
         let measurement = (result.measurement).with_words(|words| runner.secrets.mask(words));
-        let measurement = first_error::explain(&FailedCanary {
+        let measurement = first_error::explain(&EndedCanary {
             job: by.job,
             run,
             measurement: &measurement,

@@ -2,7 +2,7 @@
 //! mistake: the GPU's memory ran out.
 //!
 //! What a canary printed is hostile: of it only how it ended is looked at, lines are cut, and nothing is quoted but a short name
-//! of plain characters.
+//! of plain characters, and the one line of an error that it printed last.
 
 mod text;
 
@@ -25,7 +25,7 @@ const NO_DATA: [&str; 10] = [
 ];
 
 /// A canary that ended, well or not.
-pub struct FailedCanary<'a> {
+pub struct EndedCanary<'a> {
     pub job: &'a Job,
     pub run: &'a CanaryRun,
     pub measurement: &'a Measurement,
@@ -36,7 +36,7 @@ pub struct FailedCanary<'a> {
 /// Looks for the error in what the canary printed, and gives the measurement with what is found of its outcome, of the way out and of
 /// other words for the job's command, which may mend it. A backend sees that it failed, or that memory ran out; that it was the GPU's
 /// only its errors say.
-pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
+pub fn explain(canary: &EndedCanary<'_>) -> Measurement {
     let outcome = canary.measurement.outcome.clone();
     let last_line = outcome.last_line().map(str::to_owned);
     let (is_looked_at, exit_code) = match outcome {
@@ -71,7 +71,7 @@ pub fn explain(canary: &FailedCanary<'_>) -> Measurement {
 
 /// What a row looks at.
 struct FirstError<'a> {
-    canary: &'a FailedCanary<'a>,
+    canary: &'a EndedCanary<'a>,
     /// `None` where it is unknown, and where memory ran out.
     exit_code: Option<i32>,
     errors: Errors,

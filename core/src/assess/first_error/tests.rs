@@ -81,7 +81,7 @@ impl FailedRun<'_> {
             ends_early: false,
         };
         let log_tail = log.lines().map(|line| format!("{}{line}", self.printed_by));
-        explain(&FailedCanary {
+        explain(&EndedCanary {
             job,
             run: &run,
             measurement: &Measurement {
