@@ -18,7 +18,7 @@ const SHARE: f64 = 0.1;
 const SHORTER: f64 = 0.2;
 /// With `auto`, the machines of a configuration idle for at most this part of what its canaries are billed.
 const IDLE: f64 = 0.1;
-/// A warm start where none was measured: P90 of AWS's own measurement with nothing to download ([`StartUpMode::cold`] names it).
+/// A warm start where none was measured: P90 of AWS's own measurement with nothing to download ([`super::StartUpMode::cold`] names it).
 const WARM_START: Seconds = Seconds(20.0);
 /// For how long machines idle before a warm start where none was measured: the end of the canary before is seen within 15 s, and its
 /// machines are looked at 5 s later.
