@@ -27,6 +27,8 @@ use crate::units::{Bytes, Fraction, Percent, Seconds, Usd, is_default};
 
 /// The most runs that a note names; the others are counted.
 const NAMED_RUNS: usize = 6;
+/// What to do where a command ended with 0, though its work may have failed.
+pub const LET_IT_FAIL: &str = "let the command fail where its work does (in bash `set -o pipefail`), or, where the error is harmless, do not print it";
 /// The version written by this program. A reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
 

@@ -322,8 +322,8 @@ const END_LINES: usize = 100;
 #[derive(Debug, Default)]
 pub struct CanaryResult {
     pub measurement: Measurement,
-    /// The last lines that a run printed, of one that completed those that came at its end; hostile text, for the job log
-    /// of a failure and for what is told by errors.
+    /// The last lines that a run printed; of one that completed, those of its last moments. An error is looked for in them, and those of
+    /// a failed run are shown. Hostile text.
     pub log_tail: Vec<String>,
     /// All that is kept of what a failed run printed, as lines; hostile text, for a file only.
     pub log: Vec<String>,

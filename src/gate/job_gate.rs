@@ -226,6 +226,7 @@ impl<'a> JobGate<'a> {
         let has_time = |row: &InstanceForecast| row.estimates[Metric::Time].is_some();
         let is_whole = !matches!(report.verdict, Verdict::Failed | Verdict::Unknown)
             && report.forecasts.first().is_some_and(has_time);
+        let may_be_baseline = is_whole && !report.may_have_failed();
         let is_baseline = match request.is_drift {
             true => {
                 let earlier: Vec<CheckRecord> = checks.iter().map(check_of).collect();
@@ -239,11 +240,7 @@ impl<'a> JobGate<'a> {
                 // An incomplete check is reported as such.
                 Ok(is_whole && drift_check::hold_against_earlier(job, &earlier, this, report))
             }
-            false
-                if is_whole
-                    && !report.may_have_failed()
-                    && request.origin.may_set_the_baseline() =>
-            {
+            false if may_be_baseline && request.origin.may_set_the_baseline() => {
                 history.is_another_training(report, keys).await
             }
             false => Ok(false),

@@ -17,8 +17,7 @@ pub fn hold_against_earlier(
     if report.may_have_failed() {
         report.verdict = report.verdict.min(Verdict::Unknown);
         let why = "a canary printed an error last, so its work may have failed, and no check can be held against it";
-        report.reason = Reason::new(why)
-            .advising("make the training command end with the exit code of what failed");
+        report.reason = Reason::new(why).advising(measurement::LET_IT_FAIL);
         return false;
     }
     let Some(baseline) = earlier.first() else {

@@ -3,7 +3,7 @@
 use super::runs::{Runs, has_bytes};
 use super::{BusyMachine, Doubt, Law, Laws, other_work};
 use crate::grammar;
-use crate::measurement::Measurement;
+use crate::measurement::{LET_IT_FAIL, Measurement};
 use crate::metric::MemoryOf;
 use crate::units::Fraction;
 
@@ -19,7 +19,7 @@ pub(super) fn warnings(runs: &Runs) -> Vec<String> {
         let shown = error.chars().take(SHOWN_OF_ERROR);
         let shown: String = shown.map(|c| if c == '`' { '\'' } else { c }).collect();
         format!(
-            "the largest canary printed an error last, though it ended with 0: `{shown}`; its work may have failed: end the command with the exit code of that (in bash `set -o pipefail`), or, where it is harmless, do not print it"
+            "the largest canary printed an error last, though it ended with 0: `{shown}`; its work may have failed: {LET_IT_FAIL}"
         )
     });
     let left = runs.first_said(|run| &run.left_running).map(|process| {

@@ -173,7 +173,7 @@ fn next_run(situation: &Situation, time: Option<&CanaryTime>) -> Result<RoundRun
         };
     };
     let room = left - RESERVE * situation.budget.map_or(0.0, |budget| budget.0);
-    let [worth, worth_farther] = [false, true].map(|farther| situation.worth(time, farther));
+    let (worth, worth_farther) = (situation.worth(time), situation.worth_farther(time));
     let all = situation.open_rungs().map(|rung| candidate(rung, time));
     let all: Vec<NextRung> = all.collect();
     let longest = LIMIT_SHARE * situation.max_runtime.0;

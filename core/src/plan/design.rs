@@ -263,9 +263,9 @@ fn refuse_joined_tables(job: &Job, dataset: &Dataset) -> Result<(), PlanError> {
     let words = |(channel, file): &(&ChannelData, &RowFile)| {
         format!("`{}` of channel `{}`", escaped(&file.key), channel.name)
     };
-    let mut both = (tables.iter().enumerate())
+    let mut of_two = (tables.iter().enumerate())
         .flat_map(|(place, table)| tables[..place].iter().map(move |earlier| [earlier, table]));
-    let joined = both.find_map(|pair| {
+    let joined = of_two.find_map(|pair| {
         let names = shared(pair.map(|(_, file)| file.columns.as_slice()));
         let names = names.map(|names| escaped(&distinct(names).join("`/`")));
         let [one, other] = pair.map(|(_, file)| file.unnamed_columns());

@@ -11,33 +11,8 @@ use super::yaml::{Node, Value, YamlKey};
 use super::yaml_text;
 use crate::grammar::choice;
 
-/// Keys that a spec had once, and what serves instead.
-const DROPPED: [(&str, &str); 6] = [
-    (
-        "checkpoints",
-        "leave it out: no canary writes any, and the full run's are no part of its forecast",
-    ),
-    (
-        "compression",
-        "leave it out, and store the objects unpacked",
-    ),
-    (
-        "record_wrapper",
-        "leave it out, and store the objects as the algorithm reads them",
-    ),
-    (
-        "registry_credentials",
-        "copy the image to Amazon ECR, and name it there: `image`",
-    ),
-    (
-        "retries",
-        "leave it out: no canary is started again, and the full run's are no part of its forecast",
-    ),
-    (
-        "skip_below",
-        "leave it out: the report says what part of a full run the canaries took",
-    ),
-];
+/// Keys that a spec had once, each with what serves instead.
+const DROPPED: &str = include_str!("dropped_keys.txt");
 
 /// The keys of a mapping, or a part of them that has a type of its own.
 pub(super) trait Keys: Sized {
@@ -216,9 +191,10 @@ impl<'a> Entries<'a> {
 impl Reader<'_> {
     /// Complains about a key; returns the known one that was probably meant.
     fn unknown_key<'k>(&mut self, key: &YamlKey, at: &At, known: &[&'k str]) -> Option<&'k str> {
-        if let Some((name, instead)) = DROPPED.iter().find(|(name, _)| *name == key.text) {
+        let mut dropped = DROPPED.lines().filter_map(|line| line.split_once(": "));
+        if let Some((name, instead)) = dropped.find(|(name, _)| *name == key.text) {
             let message = format!("the key `{name}` is gone");
-            self.push_at(&at.path, key.span.clone(), message, Some((*instead).into()));
+            self.push_at(&at.path, key.span.clone(), message, Some(instead.into()));
             return None;
         }
         // The search for a near miss takes time, and a list this long is not read to its end.

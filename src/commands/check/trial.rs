@@ -5,7 +5,7 @@ use crate::cli::CheckArguments;
 use crate::console::{AppResult, Loudness, print_prose, printable, say};
 use crate::exit;
 use crate::gate::one_canary;
-use crate::measurement::Outcome;
+use crate::measurement::{LET_IT_FAIL, Outcome};
 use crate::plan::TOO_SMALL;
 use crate::report::words;
 use crate::spec::{Job, yaml_text};
@@ -53,6 +53,8 @@ pub(super) async fn try_one(
     }
     if let Some(way_out) = &measurement.way_out {
         text.push_str(&format!("    {}\n", printable(way_out)));
+    } else if error.is_some() {
+        text.push_str(&format!("    its work may have failed: {LET_IT_FAIL}\n"));
     } else if measurement.outcome == Outcome::TimedOut {
         text.push_str("    it ran until `canary.max_runtime`: raise that, or let canaries do less by `fractions` or `work`\n");
     }

@@ -141,23 +141,7 @@ impl WatchedCommand {
         let is_likely = |file: &&SeenFile| is_opened(file) || places.contains(&place(file));
         let mut data = opened_data(seen.iter().filter(is_likely));
         others.retain(|_| self.was_ended());
-        // Of partitions in partitions it may have opened a few.
-        let is_part = |one: &FoundData, whole: &FoundData| {
-            let is_below = folders_to(&one.path).any(|folder| folder == whole.path);
-            is_below && one.ending == whole.ending && !script.names(&one.path)
-        };
-        let is_whole = |other: &&FoundData| data.iter().any(|one| is_part(one, other));
-        let mut wholes = Vec::from_iter(others.iter().filter(is_whole).cloned());
-        for whole in &mut wholes {
-            let needed = data
-                .iter()
-                .filter(|one| one.is_file() && whole.overlaps(one));
-            let needed = needed.filter(|one| !is_part(one, whole));
-            let needed = needed.map(|one| one.path[whole.path.len() + 1..].to_owned());
-            whole.always = needed.collect();
-        }
-        data.retain(|one| !wholes.iter().any(|whole| whole.overlaps(one)));
-        data.extend(wholes);
+        put_parts_together(&mut data, others, script);
         others.retain(|one| !data.iter().any(|used| used.overlaps(one)));
         let folders = Vec::from_iter(data.iter().map(|used| folder_of(&used.path).to_owned()));
         let beside = others.iter().filter(|one| {
@@ -190,6 +174,27 @@ impl WatchedCommand {
         script.start = self.start.clone();
         script
     }
+}
+
+/// Puts a folder of `others` in the place of its parts, as partitions in partitions are, of which the command may have opened a few. Other
+/// files that lie in it and were opened are in every canary.
+fn put_parts_together(data: &mut Vec<FoundData>, others: &[FoundData], script: &FoundScript) {
+    let is_part = |one: &FoundData, whole: &FoundData| {
+        let is_below = folders_to(&one.path).any(|folder| folder == whole.path);
+        is_below && one.ending == whole.ending && !script.names(&one.path)
+    };
+    let is_whole = |other: &&FoundData| data.iter().any(|one| is_part(one, other));
+    let mut wholes = Vec::from_iter(others.iter().filter(is_whole).cloned());
+    for whole in &mut wholes {
+        let inside = data
+            .iter()
+            .filter(|one| one.is_file() && whole.overlaps(one));
+        let needed = inside.filter(|one| !is_part(one, whole));
+        let needed = needed.map(|one| one.path[whole.path.len() + 1..].to_owned());
+        whole.always = needed.collect();
+    }
+    data.retain(|one| !wholes.iter().any(|whole| whole.overlaps(one)));
+    data.extend(wholes);
 }
 
 /// Runs a command under the probe, which ends all of its processes, also where the gate itself ends before. A command that fails is

@@ -1,22 +1,14 @@
-//! A cgroup of the command's own, v1 or v2, and what the container's cgroups allow.
-//!
-//! It must be a child of the probe's own cgroup: anywhere else the command would escape the limits of the CI job.
+//! What cgroups, v1 or v2, say and allow: those of the container, and the command's own.
+
+mod own;
+
+pub(super) use own::OwnCgroup;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-use super::{Process, procfs};
+use super::procfs;
 use crate::units::Bytes;
-
-/// How often a removal is tried, with a pause between: on a busy host the kernel releases the last process late.
-const REMOVAL_ATTEMPTS: u32 = 100;
-const REMOVAL_PAUSE: Duration = Duration::from_millis(20);
-const FOLDER_PREFIX: &str = "canary-gate-";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CgroupVersion {
@@ -211,122 +203,6 @@ impl OomKills {
     }
 }
 
-/// A cgroup made for one command; removed when dropped.
-pub(super) struct OwnCgroup {
-    pub(super) cgroup: Cgroup,
-    above: Controller,
-    /// Whether the memory controller was enabled for it, and has to be disabled again.
-    switched_on: bool,
-}
-
-impl OwnCgroup {
-    /// `None` if it cannot be created: no permission, a read-only mount, or (v2) other processes in the probe's own cgroup,
-    /// which then cannot have children with controllers.
-    pub(super) fn create(controller: &Controller, pid: i32) -> Option<Self> {
-        let Cgroup { version, folder } = &controller.own;
-        let switch = folder.join("cgroup.subtree_control");
-        let mut switched_on = false;
-        if *version == CgroupVersion::V2 {
-            let enabled = fs::read_to_string(&switch).ok()?;
-            let mut enabled = enabled.split_ascii_whitespace();
-            if enabled.all(|name| name != "memory") {
-                fs::write(&switch, "+memory").ok()?;
-                switched_on = true;
-            }
-        }
-        remove_orphans(folder, pid);
-        let folder = folder.join(format!("{FOLDER_PREFIX}{pid}"));
-        let made = fs::create_dir(&folder);
-        let own = Self {
-            cgroup: Cgroup {
-                version: *version,
-                folder,
-            },
-            above: controller.clone(),
-            switched_on,
-        };
-        made.ok()?;
-        own.cgroup.level().is_some().then_some(own)
-    }
-
-    /// Runs `start` inside the cgroup, so that the memory of a process it starts counts from its first page, and leaves again. Returns
-    /// the cgroup too where it could be entered and left.
-    pub(super) fn start_inside<T>(self, start: impl FnOnce() -> T) -> (T, Option<Self>) {
-        let pid = std::process::id().to_string();
-        let enter = |cgroup: &Cgroup| fs::write(cgroup.folder.join("cgroup.procs"), &pid).is_ok();
-        let entered = enter(&self.cgroup);
-        let result = start();
-        let has_left = entered && enter(&self.above.own);
-        (result, has_left.then_some(self))
-    }
-
-    /// Whether a process is in it, by the text of its `/proc/PID/cgroup`: one with the rights to may have moved elsewhere.
-    pub(super) fn holds(&self, memberships: &[u8]) -> bool {
-        let memberships = String::from_utf8_lossy(memberships);
-        let own_name = self.cgroup.folder.file_name().unwrap_or_default();
-        let own = Path::new(&self.above.own_name).join(own_name);
-        let there = membership("memory", &memberships);
-        there.is_some_and(|(_, path)| Path::new(path).starts_with(&own))
-    }
-
-    /// Where the kernel says how long its processes waited for a CPU; v1 has no such file.
-    pub(super) fn cpu_pressure_file(&self) -> Option<PathBuf> {
-        let file = self.cgroup.folder.join("cpu.pressure");
-        (self.cgroup.version == CgroupVersion::V2 && file.exists()).then_some(file)
-    }
-
-    /// Kills every process in it at once, including new ones; only v2 supports this.
-    pub(super) fn kill(&self) {
-        let _ = fs::write(self.cgroup.folder.join("cgroup.kill"), "1");
-    }
-}
-
-/// Removes cgroups that killed probes left, with all that runs in them: those named after this process or one that no longer runs,
-/// though nobody has waited for it yet.
-fn remove_orphans(own: &Path, this: i32) {
-    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
-        let owner: Option<i32> = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.parse().ok());
-        let is_over = |pid| Process::read(pid).is_none_or(|owner| owner.is_dead());
-        if owner.is_some_and(|pid| pid == this || is_over(pid)) {
-            empty(&entry.path());
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
-}
-
-/// Ends what a canary left that killed its probe, such as a daemon. The kernel removes only empty cgroups.
-fn empty(folder: &Path) {
-    for _ in 0..REMOVAL_ATTEMPTS {
-        let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-        let processes = processes.lines().filter_map(|line| line.parse().ok());
-        let ended = processes.map(|pid: i32| kill(Pid::from_raw(pid), Signal::SIGKILL));
-        if ended.count() == 0 {
-            return;
-        }
-        thread::sleep(REMOVAL_PAUSE);
-    }
-}
-
-impl Drop for OwnCgroup {
-    fn drop(&mut self) {
-        for _ in 0..REMOVAL_ATTEMPTS {
-            match fs::remove_dir(&self.cgroup.folder) {
-                Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
-                    thread::sleep(REMOVAL_PAUSE);
-                }
-                _ => break,
-            }
-        }
-        if self.switched_on {
-            let switch = self.above.own.folder.join("cgroup.subtree_control");
-            let _ = fs::write(switch, "-memory");
-        }
-    }
-}
-
 fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<Bytes> {
     let (anonymous, shared, locked): (&[u8], &[u8], &[u8]) = match version {
         CgroupVersion::V1 => (b"total_rss", b"total_shmem", b"total_unevictable"),
@@ -340,7 +216,7 @@ fn parse_level(version: CgroupVersion, stat: &[u8]) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{own::FOLDER_PREFIX, *};
 
     const HYBRID: &str = "9:name=systemd:/\n4:memory:/ci/job 1\n2:cpu,cpuacct:/\n0::/\n";
     const HYBRID_MOUNTS: &str = "\
@@ -458,7 +334,7 @@ mod tests {
         let living = std::process::id().to_string();
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         let zombie = i32::try_from(ended.id()).unwrap();
-        while !Process::read(zombie).unwrap().is_dead() {}
+        while !super::super::Process::read(zombie).unwrap().is_dead() {}
         for name in ["999999999", &living, &zombie.to_string(), "x"] {
             fs::create_dir(mount.path().join(format!("{FOLDER_PREFIX}{name}"))).unwrap();
         }

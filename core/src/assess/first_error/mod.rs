@@ -34,7 +34,7 @@ pub struct EndedCanary<'a> {
 }
 
 /// Looks for the error in what the canary printed, and gives the measurement with what is found of its outcome, of the way out and of
-/// other words for the job's command, which may mend it. A backend sees that it failed, or that memory ran out; that it was the GPU's
+/// other words for the job's command, which may mend it; of a canary that completed, the error that it printed last. A backend sees that it failed, or that memory ran out; that it was the GPU's
 /// only its errors say.
 pub fn explain(canary: &EndedCanary<'_>) -> Measurement {
     let outcome = canary.measurement.outcome.clone();

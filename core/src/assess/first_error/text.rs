@@ -167,20 +167,25 @@ pub(super) fn last_error<'a>(log_tail: &'a [String], sought: &Sought) -> Option<
         let parts = parts(lines);
         let lines = parts.last()?;
         let words = last_words(lines);
-        let above = &lines[..lines.len() - words.len()];
-        let mut around = above.last().into_iter().chain(words.get(1));
-        let is_apart = around.any(|line| apart(line).is_some());
         let end = (0..words.len()).rfind(|index| ends_traceback(words, *index));
         let end = end.filter(|_| traceback(words[0]).is_some());
         let error = end.map(|end| words[end].trim_end());
-        let is_said = |line: &&&str| afterwards(line).is_none();
-        let last = lines.iter().rfind(is_said)?.trim().trim_start_matches("| ");
-        let known = missing_module(last).or(required_argument(last));
-        let known = known.or(not_started(last)).or(unhandled(last));
         let is_last = end.is_some_and(|end| is_message(&words[end + 1..], sought));
-        let found = known.map(|_| last).or(error.filter(|_| is_last));
-        found.filter(|found| !is_apart || Some(*found) != error)
+        let found = error_of_one_line(lines).or(error.filter(|_| is_last))?;
+        // What stands around the first line of a traceback says where it ended no program.
+        let above = &lines[..lines.len() - words.len()];
+        let mut around = above.last().into_iter().chain(words.get(1));
+        let ends_nothing = error == Some(found) && around.any(|line| apart(line).is_some());
+        (!ends_nothing).then_some(found)
     })
+}
+
+/// The last line that is no noise, where it tells of an error without a traceback.
+fn error_of_one_line<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    let is_said = |line: &&&str| afterwards(line).is_none();
+    let last = lines.iter().rfind(is_said)?.trim().trim_start_matches("| ");
+    let mistake = missing_module(last).or(required_argument(last));
+    (mistake.or(not_started(last)).or(unhandled(last))).map(|_| last)
 }
 
 /// Whether what follows an error may be the rest of its message: a few lines, none of which is of a program that goes on.

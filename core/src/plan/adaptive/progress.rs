@@ -43,7 +43,7 @@ pub fn limit_of_full_run(
         Ok(run) if run.rung.size.fraction.0 > situation.largest_fraction() => {
             candidate(&run.rung, &time).median
         }
-        Ok(_) | Err(BeyondTheShare | NothingHelps | MaxRuntime) => situation.worth(&time, true),
+        Ok(_) | Err(BeyondTheShare | NothingHelps | MaxRuntime) => situation.worth_farther(&time),
         Err(_) => return None,
     };
     let reserve = RESERVE * situation.budget.map_or(0.0, |budget| budget.0);

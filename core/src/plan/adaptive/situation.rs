@@ -87,15 +87,23 @@ impl Situation<'_> {
         self.is_new(candidate) && candidate.rung.size.share * candidate.rung.work > reach
     }
 
-    /// The seconds that further runs may take by `canary.max_share`; infinite for the second run, negative where too much is spent. A
-    /// doubt is worth more where they do more of the full run than any so far: others do not end it.
-    pub(super) fn worth(&self, time: &CanaryTime, is_farther: bool) -> f64 {
+    /// The seconds that further runs may take by `canary.max_share`; infinite for the second run, negative where too much is spent.
+    pub(super) fn worth(&self, time: &CanaryTime) -> f64 {
+        self.worth_beside(None, time)
+    }
+
+    /// The same of runs that do more of the full run than any so far: only such end a doubt, which is worth more.
+    pub(super) fn worth_farther(&self, time: &CanaryTime) -> f64 {
+        self.worth_beside(self.doubt, time)
+    }
+
+    fn worth_beside(&self, doubt: Option<Seconds>, time: &CanaryTime) -> f64 {
         if self.is_the_second() {
             return f64::INFINITY;
         }
         let share = self.share.as_fraction().0;
         let full_run = time.at(1.0, 1.0);
-        let allowed = match self.doubt.filter(|_| is_farther) {
+        let allowed = match doubt {
             None => share * full_run.median(),
             Some(by_the_budget) => {
                 let upper_end = share * full_run.quantile(UPPER);
